@@ -19,6 +19,7 @@ import { openControl } from './node/control.ts'
 import { openCore, POOL_GROUPS } from './node/core.ts'
 import { nodeFacts } from './node/facts.ts'
 import { watchDiskSpace } from './node/home/disk-space.ts'
+import { enterLineage } from './node/home/lineage.ts'
 import { openNodeHome } from './node/home/open.ts'
 import { secretFiles } from './node/home/secrets.ts'
 import { coresFor, openLimits } from './node/limits.ts'
@@ -40,7 +41,6 @@ import { createPluginWorld } from './rollout/plugins/plugin-world.ts'
 import { createTaskBook } from './rollout/tasks.ts'
 import { createWaker } from './rollout/waker.ts'
 import { createCheckpoints } from './store/checkpoints/checkpoints.ts'
-import { createStepSeries } from './store/database/records.ts'
 import { nodeDisk as disk } from './store/node-disk.ts'
 import { createPool } from './store/pool/pool.ts'
 import type { Swarm } from './swarm/index.ts'
@@ -53,7 +53,15 @@ import { openHost, rolesOf } from './wiring/node-plugins.ts'
 const now = Date.now
 const monotonic = (): number => performance.now()
 
-export const runNode: RunNode = async ({ config, paths, invite, signal, onProgress, ...options }) => {
+export const runNode: RunNode = async ({
+  config,
+  paths,
+  lineage,
+  invite,
+  signal,
+  onProgress,
+  ...options
+}) => {
   const startedAt = now()
   const begun = beginNode({ area: 'node' }, { now })
   const { events, log, closers } = begun
@@ -88,8 +96,6 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
       { capacityGroups: POOL_GROUPS },
       { database, log, isKnown: (author) => core?.learner.isKnown(author) ?? false },
     )
-    const steps = createStepSeries({ name: 'step' }, { database })
-    const evaluations = createStepSeries({ name: 'eval' }, { database })
     closers.add(() => pool.flush())
 
     // ── Tasks and plugins: conflicts are reported before any model is loaded ─
@@ -107,7 +113,7 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
     const wished = rolesOf(host, config)
 
     // ── Model, checkpoint, policy ───────────────────────────────────────────
-    const checkpoints = await createCheckpoints(
+    const allCheckpoints = await createCheckpoints(
       {
         directory: paths.checkpoints,
         keep: config.checkpoint.keep,
@@ -117,15 +123,21 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
       },
       { disk, clock: now, log },
     )
+    const manifests = await allCheckpoints.manifests()
     const models = await openModels(
       {
-        ...{ config, paths, tasks: known, roles: wished, latest: await checkpoints.latest() },
+        ...{ config, paths, tasks: known, roles: wished, checkpoints: manifests, lineage },
         ...{ bundled: bundledModel(PACKAGE_ROOT), env: process.env, homedir: homedir() },
       },
       { log, signal, tell, fetch, sleep },
     )
     const { model, found } = models
     signal.throwIfAborted()
+    const checkpoints = allCheckpoints.of(model.digest)
+    const { steps, evaluations } = await enterLineage(
+      { lineage: model.digest, newest: manifests[0]?.lineage },
+      { database, pool },
+    )
     const restored = await restoreNode({ lineage: model.digest, spec: model.spec }, { checkpoints, disk })
     if (restored) {
       tell(`continuing at step ${restored.state.version}`)

@@ -3,13 +3,23 @@
 
 import { WaggleError } from '../../protocol/errors.ts'
 import { type Loaded, type LoadOptions, loadConfig } from '../config/load.ts'
+import { GGUF_ORIGIN } from '../config/sources.ts'
 import { envTwin } from './command.ts'
 import { type Context, reservedVariables } from './context.ts'
+import { referenceOf } from './model/continued.ts'
+import { newestCheckpoint, newestOf } from './model/manifests.ts'
 
 /** `settings` override everything else. */
 export function contextConfig(context: Context, settings: Record<string, string> = {}): Loaded {
   const loaded = loadConfig(loadOptions(context, settings))
   for (const warning of loaded.warnings) context.say(`warning: ${warning}`)
+  const { config, originOf } = loaded
+  // A home keeps the method that a model was trained with, unless the user names another.
+  if (
+    originOf(['training', 'method']) === GGUF_ORIGIN &&
+    newestOf(context.paths.checkpoints, config.model.path)
+  )
+    config.training.method = 'auto'
   return loaded
 }
 
@@ -17,6 +27,7 @@ export function loadOptions(
   { io, commands, options, paths, fromEnv }: Context,
   settings: Record<string, string> = {},
 ): LoadOptions {
+  const newest = newestCheckpoint(paths.checkpoints)
   return {
     file: paths.config,
     required: options.config !== undefined,
@@ -32,6 +43,7 @@ export function loadOptions(
     reserved: reservedVariables(commands),
     cwd: io.cwd,
     homedir: io.homedir,
+    homeModel: newest && referenceOf(newest),
   }
 }
 

@@ -22,6 +22,7 @@ export interface LoadOptions {
   env: Sources['env']
   flags?: Sources['flags']
   reserved?: Sources['reserved']
+  homeModel?: Sources['homeModel']
   cwd: string
   homedir: string
 }
@@ -130,6 +131,7 @@ function readLayers(options: LoadOptions): { text: string | undefined; layers: L
     env: options.env,
     flags: options.flags ?? [],
     reserved: options.reserved ?? new Set(),
+    homeModel: options.homeModel,
   })
   return { text, layers }
 }

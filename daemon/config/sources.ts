@@ -31,9 +31,16 @@ export interface Sources {
   flags: ReadonlyArray<readonly [flag: string, path: string, value: string]>
   /** WAGGLE_* variables that are not config keys. */
   reserved: ReadonlySet<string>
+  /** The model of the home's newest checkpoint, as in `model.path`. */
+  homeModel?: string | undefined
 }
 
-export function layer({ file, env, flags, reserved }: Sources): Layers {
+/** The origin of a model that comes from the home. */
+export const HOME_ORIGIN = 'newest checkpoint of this home'
+/** The origin of the values for a GGUF file without tasks. */
+export const GGUF_ORIGIN = 'start of a GGUF file'
+
+export function layer({ file, env, flags, reserved, homeModel }: Sources): Layers {
   const keys = configKeys()
   const byPath = new Map(keys.map((key) => [key.path, key]))
   const byEnv = new Map(keys.map((key) => [key.env, key]))
@@ -80,7 +87,7 @@ export function layer({ file, env, flags, reserved }: Sources): Layers {
       problems.push({ where: flag, path, message: `there is no such key.${nearestKey(path, byPath.keys())}` })
   }
 
-  const fromPreset = underlay(values)
+  const fromPreset = underlay(values, homeModel)
   const originOf = (path: readonly PropertyKey[]): string | undefined => {
     const preset = fromPreset.get(path.slice(0, 2).join('.')) ?? fromPreset.get(String(path[0]))
     if (preset !== undefined) return preset
@@ -95,10 +102,10 @@ export function layer({ file, env, flags, reserved }: Sources): Layers {
 }
 
 /**
- * Adds the values of the preset, and those for a GGUF file without tasks, where nothing else is set. Returns their
- * origins. The schema reports an unknown preset.
+ * Adds the home's model, the values of the preset, and those for a GGUF file without tasks, where nothing else is set.
+ * Returns their origins. The schema reports an unknown preset.
  */
-function underlay(values: Record<string, unknown>): Map<string, string> {
+function underlay(values: Record<string, unknown>, homeModel: string | undefined): Map<string, string> {
   const taken = new Map<string, string>()
   const put = (given: Readonly<Record<string, unknown>>, origin: string): void => {
     for (const [path, value] of Object.entries(given)) {
@@ -112,11 +119,12 @@ function underlay(values: Record<string, unknown>): Map<string, string> {
       taken.set(path, origin)
     }
   }
+  if (homeModel !== undefined) put({ 'model.path': homeModel }, HOME_ORIGIN)
   const { preset, tasks, model } = values
   if (typeof preset === 'string' && Object.hasOwn(PRESETS, preset))
     put(PRESETS[preset as PresetName].values, `preset ${preset}`)
   if (tasks === undefined && isGguf((model as { path?: unknown } | undefined)?.path))
-    put(GGUF_START, 'start of a GGUF file')
+    put(GGUF_START, GGUF_ORIGIN)
   return taken
 }
 

@@ -1,6 +1,6 @@
 // Connects control requests to the parts of the node: pause, evaluate, save, change settings, stop.
 
-import type { CheckpointInfo } from '../../protocol/api/index.ts'
+import { type CheckpointInfo, type Evaluation, percent } from '../../protocol/api/index.ts'
 import { EXIT, WaggleError } from '../../protocol/errors.ts'
 import type { Config } from '../config/schema.ts'
 import type { EventLog } from '../control/journal/event-log.ts'
@@ -71,6 +71,12 @@ export function openControl(
         },
         { policy, tasks, now, compose: acting?.compose },
       )
+      // The curve is of all tasks, without plugins; other evaluations cannot be compared with it.
+      const isWhole = tasks.chosen.every(({ task }) => names?.includes(task.name) ?? true)
+      if (isWhole && !plugins) {
+        const { parts: _parts, overall: _overall, ...evaluation } = found
+        journal.evaluation(evaluation)
+      } else journal.log('info', partText(found, plugins))
       return { ...found, plugins }
     },
 
@@ -92,6 +98,11 @@ export function openControl(
       if (failed) throw failed
     },
   })
+}
+
+function partText({ step, tasks, prompts }: Evaluation, plugins: boolean): string {
+  const figures = Object.entries(tasks).map(([task, share]) => `${task} ${percent(share)}`)
+  return `evaluated at step ${step}${plugins ? ' with plugins' : ''}: ${figures.join(', ')} of ${prompts} held-out questions`
 }
 
 function asError(error: unknown): Error {

@@ -2,17 +2,18 @@
 // weights are read.
 
 import { dirname } from 'node:path'
+import { WaggleError } from '../../protocol/errors.ts'
 import type { Task } from '../../protocol/plugin/index.ts'
 import type { Paths } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'
 import { bytesIn } from '../policy/files/base-weights.ts'
 import { type MemoryPlan, memoryHere, planMemory, planText, wishOf } from '../policy/memory-plan/index.ts'
-import { loadModelAs, type Model, type StoredModel } from '../policy/model.ts'
+import { loadDecoderAs, loadModelAs, type Model, type StoredModel } from '../policy/model.ts'
 import { type FoundModel, findModel } from '../policy/sources/find.ts'
 import type { DownloadProgress } from '../policy/sources/hub.ts'
 import { trainedMeta } from '../policy/trained.ts'
 import { sampleQuestions } from '../rollout/tasks.ts'
-import type { Checkpoint } from '../store/checkpoints/checkpoints.ts'
+import type { Manifest } from '../store/checkpoints/checkpoints.ts'
 import type { Log } from '../store/log.ts'
 import { nodeDisk as disk, freeBytes } from '../store/node-disk.ts'
 import { loadOtherModels, type RoleWish } from '../wiring/node-plugins.ts'
@@ -22,8 +23,10 @@ export interface ModelsOptions {
   paths: Paths
   tasks: readonly Task[]
   roles: readonly RoleWish[]
-  /** The checkpoint to continue from. */
-  latest: Checkpoint | undefined
+  /** Of the checkpoints in this home, newest first. */
+  checkpoints: readonly Manifest[]
+  /** The lineage that the model must have; undefined for any. */
+  lineage: string | undefined
   /** Folder of the bundled model. */
   bundled: string
   env: Record<string, string | undefined>
@@ -48,7 +51,7 @@ export interface Models {
 }
 
 export async function openModels(
-  { config, paths, tasks, roles, latest, bundled, env, homedir }: ModelsOptions,
+  { config, paths, tasks, roles, checkpoints, lineage, bundled, env, homedir }: ModelsOptions,
   { log, signal, tell, fetch, sleep }: ModelsParts,
 ): Promise<Models> {
   const find = (reference: string) =>
@@ -68,25 +71,57 @@ export async function openModels(
   tell(`loading the model ${found.directory}`)
   const others = await loadOtherModels(roles, config, find)
   let plan: MemoryPlan | undefined
-  const model = await loadModelAs(found.directory, { disk }, ({ spec, tokenizer, tensors }) => {
-    const wish = wishOf({
-      config,
-      questions: sampleQuestions(tasks, config.tasks),
-      ...(config.agents.listen === undefined && config.environments.length === 0
-        ? {}
-        : { conversation: conversationLimit(config, spec) - config.model.max_completion_tokens }),
-      tokenizer,
-      checkpoint: latest && trainedMeta(latest.manifest.meta),
-      memory: memoryHere(),
-      baseBytes: (precision) => bytesIn(tensors, spec, precision),
-      roles: roles.filter((role) => role.model === undefined).length,
-      taken: others.reduce((sum, { bytes }) => sum + bytes, 0),
+  const load = (latest: Manifest | undefined): Promise<StoredModel> =>
+    loadModelAs(found.directory, { disk }, ({ spec, tokenizer, tensors }) => {
+      const wish = wishOf({
+        config,
+        questions: sampleQuestions(tasks, config.tasks),
+        ...(config.agents.listen === undefined && config.environments.length === 0
+          ? {}
+          : { conversation: conversationLimit(config, spec) - config.model.max_completion_tokens }),
+        tokenizer,
+        checkpoint: latest && trainedMeta(latest.meta),
+        memory: memoryHere(),
+        baseBytes: (precision) => bytesIn(tensors, spec, precision),
+        roles: roles.filter((role) => role.model === undefined).length,
+        taken: others.reduce((sum, { bytes }) => sum + bytes, 0),
+      })
+      plan = planMemory(found.name, spec, wish)
+      return plan.base
     })
-    plan = planMemory(found.name, spec, wish)
-    return plan.base
-  })
+  const expected = await newestFor(found, checkpoints)
+  let model = await load(expected)
+  if (lineage !== undefined && lineage !== model.digest) throw changedModel(found)
+  // The file has changed since, so this is another model.
+  if (expected !== undefined && expected.lineage !== model.digest)
+    model = await load(checkpoints.find((one) => one.lineage === model.digest))
   log('info', planText(plan!))
   return { found, model, plan: plan!, others }
+}
+
+/**
+ * The newest checkpoint of a model. It is looked for by place first, since a digest takes reading all weights; then by
+ * digest, since the model may have moved.
+ */
+async function newestFor(
+  { directory }: FoundModel,
+  checkpoints: readonly Manifest[],
+): Promise<Manifest | undefined> {
+  const here = checkpoints.find(({ meta }) => trainedMeta(meta).base?.directory === directory)
+  if (here !== undefined || checkpoints.length === 0) return here
+  const { digest } = await loadDecoderAs(directory, { disk }, 'file')
+  return checkpoints.find(({ lineage }) => lineage === digest)
+}
+
+function changedModel({ directory, name }: FoundModel): WaggleError {
+  return new WaggleError(
+    'E_CHECKPOINT',
+    `this home continues the model ${name}, and ${directory} is another one by now`,
+    {
+      hint: `Put the old model back, or begin with the new one: \`waggle up --model ${name}\`. The checkpoints of the old one stay.`,
+      data: { directory },
+    },
+  )
 }
 
 /** Maximum number of tokens in an agent's conversation. */

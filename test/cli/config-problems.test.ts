@@ -164,7 +164,7 @@ test('plugins check tells of a task that there is not, without a stack', async (
   expect(stderr).not.toContain('bug')
 })
 
-test("a model that this home's checkpoints do not continue is refused before a start", async () => {
+test('a model that this home continues and that is gone is missed before a start', async () => {
   const home = homeWith('')
   const folder = join(home, 'checkpoints', '00000001')
   mkdirSync(folder, { recursive: true })
@@ -180,7 +180,7 @@ test("a model that this home's checkpoints do not continue is refused before a s
   const { status, stderr } = await waggle(['config', 'check', '--home', home])
   expect([status, stderr]).toEqual([
     4,
-    expect.stringMatching(/model\.path {2}the checkpoints .* another model, other/),
+    expect.stringMatching(/model\.path {2}this home continues the model \/gone, .*up --model PATH/),
   ])
 })
 

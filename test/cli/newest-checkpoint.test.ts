@@ -4,13 +4,14 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { type CheckpointHere, loadNewest } from '../../daemon/cli/model/checkpoint.ts'
+import { loadNewest } from '../../daemon/cli/model/checkpoint.ts'
+import { type CheckpointHere, newestCheckpoint } from '../../daemon/cli/model/manifests.ts'
 
 function home() {
   const directory = mkdtempSync(join(tmpdir(), 'waggle-newest-'))
   onTestFinished(() => rmSync(directory, { recursive: true }))
   return {
-    directory,
+    newest: () => newestCheckpoint(directory),
     save(name: string) {
       mkdirSync(join(directory, name))
       const manifest = { step: Number(name), lineage: 'a', savedAt: 0, meta: {}, files: {} }
@@ -23,14 +24,14 @@ function home() {
 const nameOf = async ({ name }: CheckpointHere) => name
 
 test('without a checkpoint there is nothing to load', async () => {
-  expect(await loadNewest(home().directory, nameOf)).toBeUndefined()
+  expect(await loadNewest(home().newest, nameOf)).toBeUndefined()
 })
 
 test('a checkpoint that the node replaces while it is read gives way to the newer one', async () => {
-  const { directory, save, remove } = home()
+  const { newest, save, remove } = home()
   save('1')
   const tried: string[] = []
-  const loaded = await loadNewest(directory, async ({ name }) => {
+  const loaded = await loadNewest(newest, async ({ name }) => {
     tried.push(name)
     if (name === '1') {
       save('2')
@@ -44,8 +45,8 @@ test('a checkpoint that the node replaces while it is read gives way to the newe
 })
 
 test('a checkpoint that cannot be read and is still the newest is an error', async () => {
-  const { directory, save } = home()
+  const { newest, save } = home()
   save('1')
-  const load = () => loadNewest(directory, () => Promise.reject(new Error('damaged')))
+  const load = () => loadNewest(newest, () => Promise.reject(new Error('damaged')))
   await expect(load()).rejects.toThrow('damaged')
 })

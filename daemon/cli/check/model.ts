@@ -1,5 +1,5 @@
-// Checks the model and the engine: the model is complete, matches this home's checkpoints and fits into memory, and the
-// device is available. A model that is not downloaded yet is not checked.
+// Checks the model and the engine: the model is complete and fits into memory, and the device is available. A model that
+// is not downloaded yet is not checked.
 
 import { dirname } from 'node:path'
 import type { Task } from '../../../protocol/plugin/index.ts'
@@ -8,8 +8,9 @@ import type { Problem } from '../../config/sources.ts'
 import { ruledOut } from '../../engine/devices/device.ts'
 import { thisMachine } from '../../engine/devices/machine.ts'
 import type { Context } from '../context.ts'
-import { newestCheckpoint } from '../model/checkpoint.ts'
-import { type Inspected, inspectModel, planHere, requireSameModel } from '../model/inspect.ts'
+import { requireContinued } from '../model/continued.ts'
+import { type Inspected, inspectModel, planHere } from '../model/inspect.ts'
+import { newestOf } from '../model/manifests.ts'
 import { attempt, problemAt } from './problem.ts'
 
 export async function modelProblems(
@@ -18,17 +19,17 @@ export async function modelProblems(
   tasks: readonly Task[] | undefined,
 ): Promise<Problem[]> {
   const problems = engineProblems({ config, originOf })
-  const checkpoint = newestCheckpoint(context.paths.checkpoints)
   let found: Inspected | undefined
   const base = dirname(context.paths.config)
   problems.push(
     ...(await attempt(['model', 'path'], originOf, async () => {
+      requireContinued(context, { config, originOf })
       found = await inspectModel(context, { reference: config.model.path, base })
-      if (found) await requireSameModel(found, checkpoint)
     })),
   )
   if (found === undefined || tasks === undefined || problems.length > 0) return problems
   const inspected = found
+  const checkpoint = newestOf(context.paths.checkpoints, inspected.directory)
   const running = await context.client.snapshot().catch(() => undefined)
   return await attempt(['model', 'path'], originOf, () =>
     planHere(inspected, { config, tasks, checkpoint, taken: running?.machine?.rssBytes ?? 0 }),

@@ -13,6 +13,7 @@ import type { NodeHandle } from '../../control/node/node.ts'
 import { checkedConfig, startConfig } from '../checked-config.ts'
 import type { Context } from '../context.ts'
 import { contextConfig } from '../load-config.ts'
+import { sayContinued } from '../model/continued.ts'
 import { boundedOutput } from '../text/bounded-output.ts'
 import { createNarrator, logFormat } from '../text/narrator.ts'
 import { answerSignal } from './answer-signal.ts'
@@ -35,10 +36,12 @@ export async function runForeground(
   const io = { ...given.io, stdout: boundedOutput(stdout), stderr: boundedOutput(stderr) }
   const context: Context = { ...given, io }
   const { paths } = context
-  const { config, originOf } = await startConfig(context)
+  const loaded = await startConfig(context)
+  const { config, originOf } = loaded
   if (relay) placeRelay(config, originOf)
   logFormat(context)
   await refuseSecond(context)
+  const lineage = relay ? undefined : sayContinued(context, loaded)
 
   const starting = new AbortController()
   let node: NodeHandle | undefined
@@ -82,6 +85,7 @@ export async function runForeground(
       readConfig: (settings) => contextConfig(context, settings).config,
       checkConfig: (settings) => checkedConfig({ ...context, say: () => {} }, settings),
       paths,
+      lineage,
       ...(join !== undefined && isInvite(join) && { invite: join }),
       signal: starting.signal,
       onProgress: ({ message }) => context.say(`  ${message}`),

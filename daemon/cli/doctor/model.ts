@@ -7,8 +7,8 @@ import type { Task } from '../../../protocol/plugin/index.ts'
 import { parameterCount } from '../../engine/decoder.ts'
 import { planText } from '../../policy/memory-plan/index.ts'
 import { loadTasks } from '../../wiring/built-in.ts'
-import { newestCheckpoint } from '../model/checkpoint.ts'
 import { type Inspected, inspectModel, planHere } from '../model/inspect.ts'
+import { newestOf } from '../model/manifests.ts'
 import { type Check, type Finding, fail, ok, type Patient, warn } from './finding.ts'
 
 export const model: Check = async (patient) => {
@@ -41,7 +41,7 @@ async function planOf({ context, config, daemon }: Patient, found: Inspected): P
   const tasks = await loadTasks(config!.tasks).catch((): Task[] => [])
   try {
     const plan = planHere(found, {
-      ...{ config: config!, tasks, checkpoint: newestCheckpoint(context.paths.checkpoints) },
+      ...{ config: config!, tasks, checkpoint: newestOf(context.paths.checkpoints, found.directory) },
       // The memory of the running daemon is available to the plan.
       taken: daemon?.machine?.rssBytes ?? 0,
     })

@@ -1,55 +1,22 @@
-// The checkpoints of a home, and the model of the newest one, for commands.
+// The model of a home's newest checkpoint, for commands.
 
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { loadModel, type Model } from '../../policy/model.ts'
-import { applyTrained, type TrainedMeta, trainedMeta } from '../../policy/trained.ts'
+import { loadDecoderAs, loadModel, type Model } from '../../policy/model.ts'
+import { bundledModel } from '../../policy/sources/find.ts'
+import { applyTrained } from '../../policy/trained.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import type { Context } from '../context.ts'
 import { contextConfig } from '../load-config.ts'
 import { locateModel } from './locate.ts'
+import { type CheckpointHere, checkpointsHere, newestCheckpoint, newestOf } from './manifests.ts'
 
-export interface CheckpointHere extends TrainedMeta {
-  folder: string
-  /** Name of the folder. */
-  name: string
-  step: number
-  lineage: string
-  /** ms since the epoch. */
-  savedAt: number
-  /** Total size of its files. */
-  bytes: number
-}
-
-/** Newest first. Reads only the manifests; the files are verified when they are loaded. */
-export function checkpointsHere(directory: string): CheckpointHere[] {
-  const names = existsSync(directory) ? readdirSync(directory).sort().reverse() : []
-  return names.flatMap((name) => {
-    const folder = join(directory, name)
-    try {
-      // The manifest is written last, so a checkpoint without one is incomplete.
-      const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'))
-      const { step, lineage, savedAt, meta, files } = manifest as CheckpointHere & {
-        meta: unknown
-        files: Record<string, { bytes: number }>
-      }
-      const bytes = Object.values(files).reduce((sum, file) => sum + file.bytes, 0)
-      return [{ folder, name, step, lineage, savedAt, bytes, ...trainedMeta(meta) }]
-    } catch {
-      // Skipped: incomplete.
-      return []
-    }
-  })
-}
-
-export const newestCheckpoint = (directory: string): CheckpointHere | undefined =>
-  checkpointsHere(directory)[0]
-
-/** The model that a checkpoint started from: the one recorded in it if that still exists, otherwise the config's. */
+/** The model that a checkpoint started from: where the checkpoint says, or else where the config says. */
 export async function loadBase(context: Context, checkpoint: CheckpointHere): Promise<Model> {
   const { base } = checkpoint
-  if (base && isModelThere(base.directory)) return await loadModel(base.directory, { disk })
+  const place = base?.name === 'default' ? bundledModel(context.io.packageRoot) : base?.directory
+  if (place !== undefined && isModelThere(place)) return await loadModel(place, { disk })
   const { config } = contextConfig(context)
   return await loadModel((await locateModel(context, config.model.path)).directory, { disk })
 }
@@ -60,20 +27,31 @@ function isModelThere(path: string): boolean {
   return facts?.isFile() || existsSync(join(path, 'config.json'))
 }
 
+/** Gives the newest checkpoint: of the model of --model if that is given, otherwise of the home. */
+export async function newestAsked(context: Context): Promise<() => CheckpointHere | undefined> {
+  const { checkpoints } = context.paths
+  if (context.options.model === undefined) return () => newestCheckpoint(checkpoints)
+  const { directory } = await locateModel(context, contextConfig(context).config.model.path)
+  const here = newestOf(checkpoints, directory)
+  // It may have moved since.
+  const lineage = here?.lineage ?? (await loadDecoderAs(directory, { disk }, 'file')).digest
+  return () => checkpointsHere(checkpoints).find((one) => one.lineage === lineage)
+}
+
 /**
  * The result of `load` for the newest checkpoint; undefined if there is none. If a training node removes the checkpoint
  * while it is read, the one that took its place is read instead.
  */
 export async function loadNewest<Loaded>(
-  directory: string,
+  newest: () => CheckpointHere | undefined,
   load: (checkpoint: CheckpointHere) => Promise<Loaded>,
 ): Promise<Loaded | undefined> {
-  let checkpoint = newestCheckpoint(directory)
+  let checkpoint = newest()
   while (checkpoint) {
     try {
       return await load(checkpoint)
     } catch (error) {
-      const next = newestCheckpoint(directory)
+      const next = newest()
       if (next === undefined || next.name === checkpoint.name) throw error
       checkpoint = next
     }
@@ -97,7 +75,8 @@ export async function loadCheckpoint(context: Context, checkpoint: CheckpointHer
 export async function loadAsked(context: Context): Promise<{ model: Model; name: string }> {
   const { options, paths } = context
   if (options.model === undefined) {
-    const trained = await loadNewest(paths.checkpoints, async (checkpoint) => ({
+    const newest = () => newestCheckpoint(paths.checkpoints)
+    const trained = await loadNewest(newest, async (checkpoint) => ({
       model: await loadCheckpoint(context, checkpoint),
       name: `this home's model at step ${checkpoint.step}`,
     }))

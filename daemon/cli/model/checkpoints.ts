@@ -5,22 +5,28 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { bytes, count, duration, percent } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
+import { safeText } from '../../../protocol/text.ts'
 import { openWeights } from '../../policy/safetensors/read.ts'
 import { createCheckpoints } from '../../store/checkpoints/checkpoints.ts'
 import { openHome } from '../../store/home.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import { createPool } from '../../store/pool/pool.ts'
-import type { Context } from '../context.ts'
+import { type Context, quoted } from '../context.ts'
 import { tableText } from '../text/table-text.ts'
-import { type CheckpointHere, checkpointsHere, noCheckpoint } from './checkpoint.ts'
+import { noCheckpoint } from './checkpoint.ts'
+import { referenceOf, shortName } from './continued.ts'
+import { type CheckpointHere, checkpointsHere } from './manifests.ts'
 import { recordsOf } from './run-records.ts'
 
 /** Number of tensors that `diff` shows. */
 const TENSORS = 8
 
 export function list({ paths, json, io, out }: Context): number {
-  const rows = checkpointsHere(paths.checkpoints).map((one) => ({
+  const all = checkpointsHere(paths.checkpoints)
+  const rows = all.map((one) => ({
     step: one.step,
+    model: nameOf(one),
+    lineage: one.lineage,
     time: one.savedAt,
     bytes: one.bytes,
     ...accuracyOf(paths, one),
@@ -31,23 +37,28 @@ export function list({ paths, json, io, out }: Context): number {
     return 0
   }
   if (rows.length === 0) throw noCheckpoint(paths.checkpoints)
-  const table = rows.map(({ step, time, bytes: size, accuracy, path }) => [
+  const isOne = all.every(({ lineage }) => lineage === all[0]!.lineage)
+  const table = rows.map(({ step, model, time, bytes: size, accuracy, path }) => [
+    ...(isOne ? [] : [safeText(model, { line: true })]),
     count(step),
     duration(io.clock() - time),
     bytes(size),
     percent(accuracy),
     path,
   ])
-  for (const line of tableText(['STEP', 'AGE', 'SIZE', 'HELD OUT', 'FOLDER'], table)) out(line)
+  const head = [...(isOne ? [] : ['MODEL']), 'STEP', 'AGE', 'SIZE', 'HELD OUT', 'FOLDER']
+  for (const line of tableText(head, table)) out(line)
   return 0
 }
 
-/** Compares two checkpoints: relative change of the weights, held-out accuracy, and groups trained on. */
+const nameOf = (one: CheckpointHere): string => shortName(referenceOf(one) ?? 'unknown')
+
+/** Compares two checkpoints of a model: relative change of the weights, held-out accuracy, and groups trained on. */
 export async function diff({ paths, json, out, arguments: [, from, to] }: Context): Promise<number> {
   const all = checkpointsHere(paths.checkpoints)
   if (all.length === 0) throw noCheckpoint(paths.checkpoints)
-  const a = from === undefined ? (all[1] ?? all[0]!) : ofStep(all, from)
-  const b = to === undefined ? all[0]! : ofStep(all, to)
+  const a = from === undefined ? (sameModel(all, all[0]!)[1] ?? all[0]!) : ofStep(all, from)
+  const b = to === undefined ? sameModel(all, a)[0]! : ofStep(sameModel(all, a), to)
   const { whole, tensors } = await movement(a, b)
   const sides = [a, b].map((one) => ({
     step: one.step,
@@ -75,10 +86,11 @@ export async function diff({ paths, json, out, arguments: [, from, to] }: Contex
   return 0
 }
 
-/** Makes a checkpoint the newest one. Newer checkpoints are moved away, not deleted. */
+/** Makes a checkpoint the newest one of its model. Newer checkpoints are moved away, not deleted. */
 export async function restore(context: Context): Promise<number> {
   const { paths, io, json, out, say, arguments: words } = context
-  const wanted = ofStep(checkpointsHere(paths.checkpoints), words[1])
+  const all = checkpointsHere(paths.checkpoints)
+  const wanted = ofStep(all, words[1])
   const log = (level: string, message: string): void => void (level === 'debug' || say(message))
   const home = await openHome(
     { directory: paths.state, store: paths.store, lock: paths.lock },
@@ -94,7 +106,9 @@ export async function restore(context: Context): Promise<number> {
       throw new WaggleError('E_CHECKPOINT', `the checkpoint ${wanted.folder} is damaged`, {
         hint: `Choose another: \`${context.commandLine('checkpoint list')}\`.`,
       })
-    const newer = checkpointsHere(paths.checkpoints).filter(({ folder }) => folder > wanted.folder)
+    const newer = sameModel(checkpointsHere(paths.checkpoints), wanted).filter(
+      ({ folder }) => folder > wanted.folder,
+    )
     const aside = join(
       paths.state,
       'checkpoints-set-aside',
@@ -107,14 +121,19 @@ export async function restore(context: Context): Promise<number> {
       { capacityGroups: Number.MAX_SAFE_INTEGER },
       { database: home.database, log },
     )
-    pool.evict(({ origin, group }) => origin === 'own' && group.bornVersion > wanted.step)
+    pool.evict(
+      ({ origin, group: { policy, bornVersion } }) =>
+        origin === 'own' && policy.lineage === wanted.lineage && bornVersion > wanted.step,
+    )
     await pool.flush()
     out(
       json
         ? JSON.stringify({ v: 1, step: wanted.step, setAside: newer.map(({ step }) => step), aside })
         : wanted.folder,
     )
-    say(`The next \`${context.commandLine('up')}\` continues from step ${wanted.step}.`)
+    const model = all[0]!.lineage === wanted.lineage ? undefined : referenceOf(wanted)
+    const start = model === undefined ? 'up' : `up --model ${quoted(model)}`
+    say(`The next \`${context.commandLine(start)}\` continues from step ${wanted.step}.`)
     if (newer.length > 0)
       say(
         `Newer checkpoints (step ${newer.map(({ step }) => step).join(', ')}) were moved to ${aside}; delete them when you no longer need them.`,
@@ -125,6 +144,10 @@ export async function restore(context: Context): Promise<number> {
   }
 }
 
+const sameModel = (all: readonly CheckpointHere[], { lineage }: CheckpointHere): CheckpointHere[] =>
+  all.filter((one) => one.lineage === lineage)
+
+/** Several models may have a checkpoint of that step; the one that was trained last counts. */
 function ofStep(all: readonly CheckpointHere[], given: string | undefined): CheckpointHere {
   const found = all.find(({ step, name }) => String(step) === given || name === given)
   if (found) return found

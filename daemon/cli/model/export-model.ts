@@ -10,7 +10,7 @@ import { hubNameOf } from '../../policy/sources/reference.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import type { Context } from '../context.ts'
 import { contextConfig } from '../load-config.ts'
-import { loadCheckpoint, loadNewest, noCheckpoint } from './checkpoint.ts'
+import { loadCheckpoint, loadNewest, newestAsked, noCheckpoint } from './checkpoint.ts'
 import { recordsOf } from './run-records.ts'
 
 export async function exportModel(context: Context): Promise<number> {
@@ -19,7 +19,7 @@ export async function exportModel(context: Context): Promise<number> {
   const target = targetOf(context)
   const dtype = dtypeOf(options.dtype, dtypesOf(target))
   if (options.save === true) await context.client.send('checkpoint', {})
-  const newest = await loadNewest(paths.checkpoints, async (checkpoint) => ({
+  const newest = await loadNewest(await newestAsked(context), async (checkpoint) => ({
     checkpoint,
     model: await loadCheckpoint(context, checkpoint),
   }))

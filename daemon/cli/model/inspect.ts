@@ -1,7 +1,6 @@
 // Inspects a model without loading or downloading it: reads only headers and small files. Rejects with E_MODEL for
 // anything that would prevent a node from starting with it.
 
-import { join } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Task } from '../../../protocol/plugin/index.ts'
 import type { Asked } from '../../../protocol/train/index.ts'
@@ -11,13 +10,13 @@ import { type BasePrecision, bytesIn } from '../../policy/files/base-weights.ts'
 import type { WeightSource } from '../../policy/files/model-files.ts'
 import { modelSource } from '../../policy/files/model-source.ts'
 import { type MemoryPlan, memoryHere, planMemory, wishOf } from '../../policy/memory-plan/index.ts'
-import { loadDecoderAs, type Model, textModelOf } from '../../policy/model.ts'
+import { type Model, textModelOf } from '../../policy/model.ts'
 import { bundledModel, findModel } from '../../policy/sources/find.ts'
 import { hubReference } from '../../policy/sources/reference.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import type { Context } from '../context.ts'
-import type { CheckpointHere } from './checkpoint.ts'
 import { fromHere } from './locate.ts'
+import type { CheckpointHere } from './manifests.ts'
 
 export interface Inspected extends Pick<Model, 'spec' | 'tokenizer' | 'files' | 'directory'> {
   /** For display. */
@@ -92,20 +91,4 @@ export function planHere(
   const baseBytes = (precision: BasePrecision) => bytesIn(tensors, spec, precision)
   const wish = wishOf({ config, questions, tokenizer, checkpoint, memory: here, baseBytes })
   return planMemory(name, spec, wish)
-}
-
-/** Throws E_CHECKPOINT if this home's checkpoints belong to another model. Reads the weights only if necessary. */
-export async function requireSameModel(
-  { directory }: Pick<Inspected, 'directory'>,
-  checkpoint: CheckpointHere | undefined,
-): Promise<void> {
-  if (checkpoint === undefined || checkpoint.base?.directory === directory) return
-  if ((await loadDecoderAs(directory, { disk }, 'file')).digest === checkpoint.lineage) return
-  throw new WaggleError(
-    'E_CHECKPOINT',
-    `the checkpoints of this home belong to another model${checkpoint.base ? `, ${checkpoint.base.name}` : ''}`,
-    {
-      hint: `Change model.path back, use a separate home for the new model (--home DIR), or move ${join(checkpoint.folder, '..')} away.`,
-    },
-  )
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Event } from '../../../protocol/api/index.ts'
 import { listRuns } from '../../control/journal/run-file.ts'
 import type { CardEvaluation } from '../../policy/export/model-card.ts'
-import type { CheckpointHere } from './checkpoint.ts'
+import type { CheckpointHere } from './manifests.ts'
 
 export interface Records {
   first?: CardEvaluation

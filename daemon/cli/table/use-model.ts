@@ -78,7 +78,7 @@ export const USE_MODEL: readonly Command[] = [
     group: 'Steer',
     summary: 'export a run as a table, or the newest checkpoint for other tools',
     details:
-      "model: the whole model in Hugging Face's format, with the adapter merged in. adapter: the LoRA adapter alone, in PEFT's format. Both include a model card (README.md) that describes the training and its results. A name that ends in .gguf gives one GGUF file for llama.cpp, Ollama and LM Studio instead: the adapter of any model, or the whole model if its base was a GGUF file.",
+      "The newest checkpoint of this home is exported, or with --model the newest that continues that model. model: the whole model in Hugging Face's format, with the adapter merged in. adapter: the LoRA adapter alone, in PEFT's format. Both include a model card (README.md) that describes the training and its results. A name that ends in .gguf gives one GGUF file for llama.cpp, Ollama and LM Studio instead: the adapter of any model, or the whole model if its base was a GGUF file.",
     arguments: [
       {
         name: 'what',
@@ -101,6 +101,7 @@ export const USE_MODEL: readonly Command[] = [
       },
       { name: 'force', summary: 'model, adapter: write into a folder that is not empty, or over a file' },
       { name: 'save', summary: 'model, adapter: have the running node save a checkpoint first' },
+      ...MODEL_OPTIONS.filter(({ name }) => name === 'model'),
     ],
     examples: [
       ['waggle export run > run.csv', 'all metrics of all steps'],

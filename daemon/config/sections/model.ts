@@ -8,7 +8,7 @@ export const model = z.strictObject({
     .min(1)
     .default('default')
     .describe(
-      'a folder with config.json, model.safetensors and tokenizer.json, or a name on the hub: org/name or org/name@revision; "default" is the bundled model',
+      'a folder with config.json, model.safetensors and tokenizer.json, or a name on the hub: org/name or org/name@revision; "default" is the bundled model. If unset, the model of the home\'s newest checkpoint',
     ),
   max_completion_tokens: z
     .int()

@@ -143,6 +143,8 @@ export function createTelemetry(history: TelemetryHistory, { now }: { now: () =>
     },
 
     evaluation(evaluation) {
+      // The user may evaluate a step again.
+      if (evaluations.at(-1)?.step === evaluation.step) evaluations.pop()
       evaluations.push(evaluation)
       if (evaluations.length > MAX_EVALUATIONS) thin(evaluations)
     },

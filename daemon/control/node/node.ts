@@ -83,6 +83,8 @@ export interface RunOptions {
   /** Rejects with E_CONFIG and all problems if a node could not start with that config. */
   checkConfig(settings: Record<string, string>): Promise<unknown>
   paths: Paths
+  /** The lineage to continue, if the config names no model and `config.model.path` comes from a checkpoint. */
+  lineage?: string | undefined
   /** An invite, accepted before the network starts. The node must still be asked to join. */
   invite?: string
   /** Aborted when the user interrupts the start. */

@@ -1,6 +1,7 @@
 // Checkpoints on disk: one folder each, written whole or not at all, with a SHA-256 for every file. The newest one that
 // verifies is used, and the log says why others were skipped. Old ones are deleted only when enough newer ones are
-// known to be good. Callers decide what a checkpoint contains: weights, optimizer state, counters.
+// known to be good. Callers decide what a checkpoint contains: weights, optimizer state, counters. A folder may have
+// checkpoints of several lineages, one for each model that was trained; `of` gives those of one.
 
 import { join } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -21,6 +22,7 @@ import {
   MANIFEST_FILE,
   type Manifest,
   manifestOf,
+  readManifest,
   verifyCheckpoint,
 } from './manifest.ts'
 
@@ -28,7 +30,7 @@ export type { Json, Manifest } from './manifest.ts'
 
 export interface CheckpointOptions {
   directory: string
-  /** Number of good ones to keep: the newest, and others at least `apart` steps from one another. */
+  /** Number of good ones to keep of a lineage: the newest, and others at least `apart` steps from one another. */
   keep?: number
   /** In steps; read at each save. Timed checkpoints may be few steps apart, but a roll-back needs older ones. */
   readonly apart?: number
@@ -54,6 +56,10 @@ export interface Checkpoint {
 }
 
 export interface Checkpoints {
+  /** The same folder, with only the checkpoints of this lineage. */
+  of(lineage: string): Checkpoints
+  /** Newest first, without those that cannot be read. The other files are not verified. */
+  manifests(): Promise<Manifest[]>
   /** Once this resolves, the checkpoint survives a power cut. If it rejects, earlier ones are unchanged. */
   save(request: SaveRequest): Promise<Checkpoint>
   /** The newest one that verifies; undefined only if this folder never had a checkpoint. */
@@ -112,7 +118,12 @@ export async function createCheckpoints(
     return found.sort((a, b) => b.sequence - a.sequence)
   }
 
-  /** The manifest, or why it cannot be used. */
+  /** The manifest, or why it cannot be read. Its files are not verified. */
+  async function manifestIn(name: string): Promise<Manifest | string> {
+    return good.get(name) ?? readManifest(join(directory, name), { disk }).catch(messageOf)
+  }
+
+  /** The manifest, or why the checkpoint cannot be used. */
   async function verify(name: string): Promise<Manifest | string> {
     const known = good.get(name)
     if (known) return known
@@ -121,7 +132,7 @@ export async function createCheckpoints(
       good.set(name, manifest)
       return manifest
     } catch (error) {
-      return (error as Error).message
+      return messageOf(error)
     }
   }
 
@@ -130,92 +141,114 @@ export async function createCheckpoints(
     return { manifest, directory: folder, path: (file) => join(folder, file) }
   }
 
-  async function rotate(): Promise<void> {
-    const found: Array<{ name: string; step: number }> = []
-    const repeated: Array<{ name: string }> = []
-    const damaged: Array<{ name: string; newer: number }> = []
-    for (const { name } of await folders()) {
-      const manifest = await verify(name)
-      if (typeof manifest === 'string') damaged.push({ name, newer: found.length })
-      // A node that stops may save the same step again; only the newest of these is kept.
-      else if (found.at(-1)?.step === manifest.step) repeated.push({ name })
-      else found.push({ name, step: manifest.step })
+  /** All lineages if undefined. A checkpoint whose lineage cannot be read may belong to any. */
+  function view(lineage: string | undefined): Checkpoints {
+    /** Newest first. */
+    async function mine(): Promise<Array<{ name: string; sequence: number }>> {
+      const all = await folders()
+      if (lineage === undefined) return all
+      const manifests = await Promise.all(all.map(({ name }) => manifestIn(name)))
+      return all.filter((_, i) => typeof manifests[i] === 'string' || manifests[i]?.lineage === lineage)
     }
-    const staying = kept(found, keep, options.apart ?? 0)
-    // An unreadable one is kept for inspection until enough newer ones are good.
-    const going = [
-      ...found.filter((one) => !staying.has(one)),
-      ...repeated,
-      ...damaged.filter(({ newer }) => newer >= keep),
-    ]
-    for (const { name } of going) {
-      await removeDirectoryWhole(join(directory, name), { disk })
-      good.delete(name)
-    }
-  }
 
-  async function save({ files, meta = null, ...facts }: SaveRequest): Promise<Checkpoint> {
-    const sequence = ((await folders())[0]?.sequence ?? 0) + 1
-    const name = `${String(sequence).padStart(6, '0')}-step-${facts.step}`
-    const manifest = await writeDirectoryWhole(
-      { path: join(directory, name) },
-      async (put) => {
-        const written: Manifest['files'] = {}
-        for (const [file, content] of Object.entries(files)) {
-          if (!FILE_NAME.test(file) || file === MANIFEST_FILE)
-            throw new RangeError(`${file} is no name for a file`)
-          written[file] = await put(file, content)
-        }
-        const made = manifestOf({ sequence, ...facts, savedAt: clock(), files: written, meta })
-        await put(MANIFEST_FILE, encodeManifest(made))
-        return made
+    async function rotate(): Promise<void> {
+      const found: Array<{ name: string; step: number }> = []
+      const repeated: Array<{ name: string }> = []
+      const damaged: Array<{ name: string; newer: number }> = []
+      for (const { name } of await mine()) {
+        const manifest = await verify(name)
+        if (typeof manifest === 'string') damaged.push({ name, newer: found.length })
+        // A node that stops may save the same step again; only the newest of these is kept.
+        else if (found.at(-1)?.step === manifest.step) repeated.push({ name })
+        else found.push({ name, step: manifest.step })
+      }
+      const staying = kept(found, keep, options.apart ?? 0)
+      // An unreadable one is kept for inspection until enough newer ones are good.
+      const going = [
+        ...found.filter((one) => !staying.has(one)),
+        ...repeated,
+        ...damaged.filter(({ newer }) => newer >= keep),
+      ]
+      for (const { name } of going) {
+        await removeDirectoryWhole(join(directory, name), { disk })
+        good.delete(name)
+      }
+    }
+
+    async function save({ files, meta = null, ...facts }: SaveRequest): Promise<Checkpoint> {
+      const sequence = ((await folders())[0]?.sequence ?? 0) + 1
+      const name = `${String(sequence).padStart(6, '0')}-step-${facts.step}`
+      const manifest = await writeDirectoryWhole(
+        { path: join(directory, name) },
+        async (put) => {
+          const written: Manifest['files'] = {}
+          for (const [file, content] of Object.entries(files)) {
+            if (!FILE_NAME.test(file) || file === MANIFEST_FILE)
+              throw new RangeError(`${file} is no name for a file`)
+            written[file] = await put(file, content)
+          }
+          const made = manifestOf({ sequence, ...facts, savedAt: clock(), files: written, meta })
+          await put(MANIFEST_FILE, encodeManifest(made))
+          return made
+        },
+        { disk },
+      )
+      good.set(name, manifest)
+      // The new checkpoint is safe, so a failure to delete an old one must not fail the save.
+      await rotate().catch((error) => log('warn', `old checkpoints were not removed: ${explainErrno(error)}`))
+      return checkpoint(name, manifest)
+    }
+
+    async function latest(): Promise<Checkpoint | undefined> {
+      const reasons: string[] = []
+      for (const { name } of await mine()) {
+        const found = await verify(name)
+        if (typeof found !== 'string') return checkpoint(name, found)
+        reasons.push(`${name}: ${found}`)
+        log('warn', `checkpoint ${name} is passed over: ${found}`)
+      }
+      if (!reasons.length) return undefined
+      throw new WaggleError('E_CHECKPOINT', `no checkpoint in ${directory} can be used; ${reasons[0]}`, {
+        hint: 'Restore the folder from a backup, or move it away to start again from the base model.',
+        data: { directory, reasons },
+      })
+    }
+
+    return {
+      of: view,
+
+      async manifests() {
+        const all = await Promise.all((await mine()).map(({ name }) => manifestIn(name)))
+        return all.filter((manifest) => typeof manifest !== 'string')
       },
-      { disk },
-    )
-    good.set(name, manifest)
-    // The new checkpoint is safe, so a failure to delete an old one must not fail the save.
-    await rotate().catch((error) => log('warn', `old checkpoints were not removed: ${explainErrno(error)}`))
-    return checkpoint(name, manifest)
+
+      save: (request) => inTurn(`the checkpoint at step ${request.step} was not saved`, () => save(request)),
+
+      latest: () => guard('the checkpoints cannot be listed', latest),
+
+      list: () =>
+        guard('the checkpoints cannot be listed', async () => {
+          const found: Checkpoint[] = []
+          for (const { name } of (await mine()).reverse()) {
+            const manifest = await verify(name)
+            if (typeof manifest !== 'string') found.push(checkpoint(name, manifest))
+          }
+          return found
+        }),
+
+      discardAfter: (sequence) =>
+        inTurn('newer checkpoints were not removed', async () => {
+          for (const { name, sequence: later } of await mine()) {
+            if (later > sequence) await removeDirectoryWhole(join(directory, name), { disk })
+          }
+        }),
+    }
   }
 
-  return {
-    save: (request) => inTurn(`the checkpoint at step ${request.step} was not saved`, () => save(request)),
-
-    latest: () =>
-      guard('the checkpoints cannot be listed', async () => {
-        const all = await folders()
-        const reasons: string[] = []
-        for (const { name } of all) {
-          const found = await verify(name)
-          if (typeof found !== 'string') return checkpoint(name, found)
-          reasons.push(`${name}: ${found}`)
-          log('warn', `checkpoint ${name} is passed over: ${found}`)
-        }
-        if (!all.length) return undefined
-        throw new WaggleError('E_CHECKPOINT', `no checkpoint in ${directory} can be used; ${reasons[0]}`, {
-          hint: 'Restore the folder from a backup, or move it away to start again from the base model.',
-          data: { directory, reasons },
-        })
-      }),
-
-    list: () =>
-      guard('the checkpoints cannot be listed', async () => {
-        const found: Checkpoint[] = []
-        for (const { name } of (await folders()).reverse()) {
-          const manifest = await verify(name)
-          if (typeof manifest !== 'string') found.push(checkpoint(name, manifest))
-        }
-        return found
-      }),
-
-    discardAfter: (sequence) =>
-      inTurn('newer checkpoints were not removed', async () => {
-        for (const { name, sequence: later } of await folders()) {
-          if (later > sequence) await removeDirectoryWhole(join(directory, name), { disk })
-        }
-      }),
-  }
+  return view(undefined)
 }
+
+const messageOf = (error: unknown): string => (error as Error).message
 
 /**
  * Which good ones to keep, given newest first: the newest, and the last `keep - 1` of a chain `apart` steps apart.

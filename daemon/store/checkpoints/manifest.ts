@@ -72,10 +72,15 @@ function undamaged(text: string): Record<string, unknown> | undefined {
   }
 }
 
+/** Reads the manifest alone. Rejects with an Error that says what is wrong. */
+export async function readManifest(directory: string, { disk }: { disk: Disk }): Promise<Manifest> {
+  const text = await digestFile(join(directory, MANIFEST_FILE), disk, MAX_MANIFEST_BYTES)
+  return decodeManifest(Buffer.concat(text.kept).toString('utf8'))
+}
+
 /** Reads the manifest and verifies every file. Rejects with an Error that says what is wrong. */
 export async function verifyCheckpoint(directory: string, { disk }: { disk: Disk }): Promise<Manifest> {
-  const text = await digestFile(join(directory, MANIFEST_FILE), disk, MAX_MANIFEST_BYTES)
-  const manifest = decodeManifest(Buffer.concat(text.kept).toString('utf8'))
+  const manifest = await readManifest(directory, { disk })
   for (const [name, expected] of Object.entries(manifest.files)) {
     const found = await digestFile(join(directory, name), disk)
     if (found.bytes !== expected.bytes) {

@@ -1,7 +1,7 @@
 // Series of records by step, kept in the database.
 
 import { decode, encode } from 'cborg'
-import type { Database } from './database.ts'
+import type { Database, Namespace } from './database.ts'
 
 /** Values recorded for one step. */
 export type SeriesRecord = Record<string, number | string | boolean | null>
@@ -17,11 +17,30 @@ export interface StepSeries {
   truncate(step: number): Promise<void>
 }
 
-export function createStepSeries(
-  { name }: { name: string },
+export interface SeriesOptions {
+  name: string
+  /** Hex digits. Each lineage has a series of its own; without one, it is that of homes before lineages. */
+  lineage?: string | undefined
+}
+
+const namespaceOf = ({ name, lineage }: SeriesOptions, database: Database): Namespace =>
+  database.namespace(lineage === undefined ? `series-${name}` : `series-${name}-${lineage.slice(0, 16)}`)
+
+/** Moves what has no lineage to this one. Harmless if it was interrupted, or done before. */
+export async function adoptSeries(
+  { name, lineage }: Required<SeriesOptions>,
   { database }: { database: Database },
-): StepSeries {
-  const namespace = database.namespace(`series-${name}`)
+): Promise<void> {
+  const [from, to] = [namespaceOf({ name }, database), namespaceOf({ name, lineage }, database)]
+  for await (const [key, value] of from.entries()) {
+    to.write(key, value)
+    from.write(key, undefined)
+  }
+  await database.flush()
+}
+
+export function createStepSeries(options: SeriesOptions, { database }: { database: Database }): StepSeries {
+  const namespace = namespaceOf(options, database)
   const read = ([key, value]: [string, Uint8Array]) => ({
     step: Number(key),
     record: decode(value) as SeriesRecord,
