@@ -46,6 +46,7 @@ import { createPool } from './store/pool/pool.ts'
 import type { Swarm } from './swarm/index.ts'
 import { createCheckpointRequests } from './trainer/checkpoints/checkpoint-requests.ts'
 import { restoreNode } from './trainer/checkpoints/checkpointing.ts'
+import { createTrainedOn } from './trainer/trained-on.ts'
 import { datasetText, loadTasks, PLUGINS } from './wiring/built-in.ts'
 import { readRows } from './wiring/environments.ts'
 import { openHost, rolesOf } from './wiring/node-plugins.ts'
@@ -157,14 +158,19 @@ export const runNode: RunNode = async ({
 
     // ── Journal ───────────────────────────────────────────
     const showcase = createShowcase({}, tasks)
+    const trainedOn = createTrainedOn({ now })
+    trainedOn.restore(restored?.state.trainedOn)
     const journal = await createJournal(
       { training: config.training, logFile: paths.logFile },
-      { events, showcase, steps, evaluations, now },
+      { events, showcase, steps, evaluations, trainedOn, now },
     )
     notice = (message) => journal.notice('engine', message)
     tellTrouble = journal.plugin
-    Object.assign(journal.telemetry.counters, restored?.state.counters)
-    if (restored) journal.telemetry.checkpoint(checkpointInfo(restored.checkpoint))
+    if (restored) {
+      const { generated = 0, published = 0 } = restored.state.counters
+      Object.assign(journal.telemetry.counters, { generated, published })
+      journal.telemetry.checkpoint(checkpointInfo(restored.checkpoint))
+    }
 
     await host.open(
       createPluginWorld(

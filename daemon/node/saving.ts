@@ -79,6 +79,7 @@ export function createSaving(parts: SavingParts): Saving {
         lineage,
         rounds: parts.rounds(),
         counters: { ...journal.telemetry.counters },
+        trainedOn: journal.telemetry.trainedOn.save(),
         learnt: pool.unwritten(),
         learner: parts.learner(),
         plugins: await host.save(),
@@ -106,6 +107,7 @@ export function createSaving(parts: SavingParts): Saving {
       await policy.wake()
       const earlier = await restoreBefore(before, ids, { checkpoints, disk })
       await policy.goBack(earlier?.policy)
+      journal.telemetry.trainedOn.restore(earlier?.state.trainedOn)
       await host.restore(policy.reference().version, earlier?.plugins ?? [])
       await policies.restoreRoles(earlier)
       return { step: earlier?.state.version ?? 0 }

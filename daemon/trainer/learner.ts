@@ -148,6 +148,7 @@ const NOTHING_LEARNT: UpdateReport = {
   gradientNorm: 0,
   ...summarize([]),
   parts: [],
+  trainedOn: { own: 0, foreign: {} },
 }
 
 export function createLearner(options: LearnerOptions, parts: LearnerParts): Learner {

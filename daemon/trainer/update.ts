@@ -18,6 +18,13 @@ export interface UpdateOptions extends RowOptions, StepOptions {
   minibatches: number
 }
 
+/** The groups whose gradients are in the new weights. Groups that were left out or only measured do not count. */
+export interface TrainedOn {
+  own: number
+  /** By author. */
+  foreign: Record<string, number>
+}
+
 export interface UpdateReport {
   /** Optimizer steps taken; fewer than `minibatches` if a gradient was not finite. */
   steps: number
@@ -28,6 +35,7 @@ export interface UpdateReport {
   /** Metrics of the corrections, as means over tokens. */
   metrics: Record<string, number>
   parts: PartReport[]
+  trainedOn: TrainedOn
   realTokens: number
   computedTokens: number
   seconds: number
@@ -93,10 +101,12 @@ export async function update(
   const parts: PartReport[] = []
   const skipped: string[] = []
   const norms: number[] = []
+  const trainedOn: TrainedOn = { own: 0, foreign: {} }
   for (const step of steps) {
     const done = await takeStep(step, full, options, engine)
-    if (done.nonFinite !== undefined) skipped.push(done.nonFinite)
     norms.push(done.gradientNorm)
+    if (done.nonFinite !== undefined) skipped.push(done.nonFinite)
+    else count(done.parts, trainedOn)
     parts.push(...done.parts)
   }
   return {
@@ -105,6 +115,15 @@ export async function update(
     gradientNorm: Math.max(0, ...norms.filter(Number.isFinite)),
     ...summarize(parts),
     parts,
+    trainedOn,
+  }
+}
+
+function count(parts: readonly PartReport[], into: TrainedOn): void {
+  for (const { author, groups, scale } of parts) {
+    if (!(scale > 0)) continue
+    if (author === undefined) into.own += groups
+    else into.foreign[author] = (into.foreign[author] ?? 0) + groups
   }
 }
 

@@ -1,7 +1,9 @@
-// Describes the benefit of peers: how many times fewer own rollouts this node needs thanks to them, expected and
-// measured. Used by `waggle status` and the terminal UI.
+// Describes what a model has learnt from, own groups and peers', and whether peers' groups hurt. Counts and measurements
+// only: nothing is predicted. Used by `waggle status` and the terminal UI.
 
-import type { SharingEstimate, SharingInfo } from './snapshot.ts'
+import { type Direction, directionOf, shareOf } from './accuracy.ts'
+import { count } from './format.ts'
+import type { RolloutInfo, SharingInfo, Snapshot } from './snapshot.ts'
 
 const points = (share: number): string => `${share < 0 ? '' : '+'}${(share * 100).toFixed(0)}`
 
@@ -17,74 +19,81 @@ export function effectText({ effect, low, high }: { effect?: number; low?: numbe
   return `${points(effect)} %${ends}`
 }
 
-const times = (factor: number): string => `${factor.toFixed(factor < 9.95 ? 1 : 0)}x`
-
-/** Such as `2.4x (1.9 to 3.1)`. */
-export function estimateText({ value, low, high }: SharingEstimate): string {
-  const digits = (end: number): string => times(end).slice(0, -1)
-  if (high === undefined) return `${times(value)} (at least ${digits(low ?? 0)})`
-  return `${times(value)} (${digits(low ?? 0)} to ${digits(high)})`
+export interface GroupCounts {
+  own: number
+  foreign: number
+  peers: number
 }
 
-const peersText = (peers: number): string => `${peers} peer${peers === 1 ? '' : 's'}`
-
-/** What is known about sharing: whether it saves or costs own rollouts, or that too little is known. */
-export type SharingState = 'helps' | 'hurts' | 'unclear' | 'expected' | 'not yet known'
-
-/** Decided by the measurement or, before there is one, by whether there is an expectation. */
-export function sharingState({ measured, expected, verdict }: SharingInfo): SharingState {
-  if (verdict === 'hurts' || (measured?.high !== undefined && measured.high < 1)) return 'hurts'
-  if (measured) return (measured.low ?? 0) > 1 ? 'helps' : 'unclear'
-  return expected ? 'expected' : 'not yet known'
+/** Groups that the model has learnt from: in its life, and in the last hour if the node says so. */
+export function learntFrom(
+  rollouts: RolloutInfo | undefined,
+): { life: GroupCounts; hour: GroupCounts | undefined } | undefined {
+  if (!rollouts) return undefined
+  const { trainedOwn: own, trainedForeign: foreign, trainedPeers: peers = 0, trainedLastHour } = rollouts
+  return { life: { own, foreign, peers }, hour: trainedLastHour }
 }
 
-/** The speed-up in one clause, such as `2.4x (1.9 to 3.1) fewer own rollouts to the same progress`. */
-export function speedUpText(sharing: SharingInfo): string {
-  const { measured, expected } = sharing
-  const toTheSame = 'fewer own rollouts to the same progress'
-  switch (sharingState(sharing)) {
-    case 'helps':
-      return `${estimateText(measured!)} ${toTheSame}`
-    case 'unclear':
-      return `${estimateText(measured!)} ${toTheSame}, still unclear`
-    case 'expected':
-      return `${estimateText(expected!)} ${toTheSame} expected, not yet measured`
-    case 'hurts':
-      return "peers' groups make less progress than own ones for the same compute"
-    case 'not yet known':
-      return 'not yet known what peers bring'
+/** Such as `1,204 own groups and 1,510 of 7 peers`. */
+export function groupsText({ own, foreign, peers }: GroupCounts): string {
+  const mine = `${count(own)} own group${own === 1 ? '' : 's'}`
+  // Older checkpoints do not say how many peers.
+  const whose = peers === 0 ? 'of peers' : `of ${count(peers)} peer${peers === 1 ? '' : 's'}`
+  return foreign === 0 ? mine : `${mine} and ${count(foreign)} ${whose}`
+}
+
+/** Whether sampled held-out accuracy has moved by more than chance since the first evaluation that is known. */
+export function heldOutMoved({
+  evaluations = [],
+}: Pick<Snapshot, 'evaluations'>): { direction: Direction; points: number; since: number } | undefined {
+  const [first, last] = [evaluations[0], evaluations.at(-1)]
+  if (!first || !last || first === last) return undefined
+  const [before, after] = [shareOf(first, 'sampled')!, shareOf(last, 'sampled')!]
+  return {
+    direction: directionOf(before, after),
+    points: 100 * (after.share - before.share),
+    since: first.step,
   }
 }
 
-/** Groups of the last update, such as `last step 2 own + 14 peers' groups`. Empty before the first. */
-export function lastStepText({ last }: Pick<SharingInfo, 'last'>): string {
-  return last ? `last step ${last.own} own + ${last.foreign} peers' groups` : ''
+/** Such as `held-out accuracy rose by 19 points since step 0`. */
+export function heldOutMovedText(snapshot: Pick<Snapshot, 'evaluations'>): string {
+  const moved = heldOutMoved(snapshot)
+  if (!moved) return 'held-out accuracy not compared yet'
+  const since = `since step ${count(moved.since)}`
+  if (moved.direction === 'unclear') return `held-out accuracy has not clearly moved ${since}`
+  const verb = moved.direction === 'up' ? 'rose' : 'fell'
+  return `held-out accuracy ${verb} by ${Math.abs(moved.points).toFixed(0)} points ${since}`
 }
 
-/** The next step to suggest to the user. */
-export function sharingAction(sharing: SharingInfo): string {
-  const { foreign, noise, last } = sharing
-  switch (sharingState(sharing)) {
+/** What the model has learnt from, and whether held-out accuracy moved, in one line. */
+export function learntText(snapshot: Pick<Snapshot, 'rollouts' | 'evaluations'>): string | undefined {
+  const learnt = learntFrom(snapshot.rollouts)
+  if (!learnt) return undefined
+  const { life, hour } = learnt
+  if (life.own + life.foreign === 0) return 'nothing yet'
+  return [
+    `from ${groupsText(life)}`,
+    ...(hour ? [`in the last hour ${groupsText(hour)}`] : []),
+    heldOutMovedText(snapshot),
+  ].join('; ')
+}
+
+/** Whether peers' groups hurt, as measured, and what to do about it. */
+export function sharingText(sharing: SharingInfo): string {
+  const { verdict, foreign, comparisons, needed } = sharing
+  switch (verdict) {
+    case 'helps':
+      return "peers' groups do not hurt: they bring more than own ones for the same compute"
+    case 'no difference':
+      return "peers' groups do not hurt: they bring about as much as own ones for the same compute"
     case 'hurts':
       return foreign === 0
-        ? 'nothing to do: the node trains on its own groups and only tries those of peers'
-        : '`set training.foreign_groups=0` trains on own groups only'
-    case 'helps':
-      return noise && last && noise.value > 2 * (last.own + last.foreign)
-        ? 'nothing to do; more peers would bring more'
-        : 'nothing to do'
-    default:
-      return 'nothing to do: keep it running until there is enough to compare'
+        ? "peers' groups hurt, so the node does not train on them; it tries some now and then"
+        : "peers' groups hurt: they bring less than own ones for the same compute; `set training.foreign_groups=0` trains on own groups only"
+    case 'not yet known':
+      return comparisons < needed
+        ? `not yet known whether peers' groups hurt: ${comparisons} of at least ${needed} comparisons`
+        : `not yet known whether peers' groups hurt: ${count(comparisons)} comparisons do not tell`
   }
-}
-
-/** The state of sharing in one line. */
-export function sharingText(sharing: SharingInfo): string {
-  const { last, measured, expected } = sharing
-  const whose = last && last.peers > 0 ? `${peersText(last.peers)}: ` : ''
-  const beside = measured && expected ? [`expected ${estimateText(expected)}`] : []
-  const step = lastStepText(sharing)
-  return [`${whose}${speedUpText(sharing)}`, ...beside, ...(step ? [step] : []), sharingAction(sharing)].join(
-    '; ',
-  )
 }

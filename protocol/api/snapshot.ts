@@ -39,7 +39,7 @@ export interface Snapshot {
   evaluations?: Evaluation[]
   rollouts?: RolloutInfo
   swarm?: SwarmInfo
-  /** The benefit of foreign groups to this node; absent until it has trained on one. */
+  /** Whether foreign groups hurt; absent until one has arrived. */
   sharing?: SharingInfo
   /** Rollouts of agents; absent unless the gateway is on. */
   agents?: AgentsInfo
@@ -155,14 +155,22 @@ export interface Evaluation {
 
 export interface RolloutInfo {
   pool: { own: number; foreign: number }
-  /** This node's own groups since it started. */
+  /** This node's own groups, in the model's whole life. */
   generated: number
   published: number
+  /** Of peers, since this process started; so are `verified` and `refused`. */
   received: number
   verified: number
-  /** Groups trained on since start; a group that is used twice counts twice. */
+  /**
+   * Groups that the model has been trained on in its whole life, and the number of peers that wrote the foreign ones (at
+   * most 1024 are told apart). The counts belong to the weights: they continue after a restart, and a roll-back takes
+   * them back. A group that is used twice counts twice.
+   */
   trainedOwn: number
   trainedForeign: number
+  trainedPeers?: number
+  /** The same for the last hour. */
+  trainedLastHour?: { own: number; foreign: number; peers: number }
   /** Foreign groups refused or dropped, by reason. The reasons are a small fixed set of words. */
   refused: Record<string, number>
   /** Foreign completions left out because this node's tokenizer cannot represent them. */
@@ -254,26 +262,10 @@ export interface SharingInfo {
   verdict: SharingVerdict
   /** The last update: its own groups, its foreign groups, and the number of peers that wrote the latter. */
   last?: { own: number; foreign: number; peers: number }
-  /** Gradient noise scale in groups: batches larger than this bring little more. Absent until known. */
-  noise?: SharingEstimate
-  /**
-   * How many times fewer own rollouts this node needs for the same progress than it would alone, over the last 100
-   * steps. `expected` follows from the noise scale, assuming that peers' groups are as good as own ones. `measured`
-   * uses the progress from peers' groups as judged on this node's later own rollouts. Absent until known.
-   */
-  expected?: SharingEstimate
-  measured?: SharingEstimate
   /** Share of the node's compute spent on comparisons, 0 to 1. */
   cost: number
   /** At most 32, largest share first. */
   contributors: SharingContributor[]
-}
-
-/** A figure with its 95 % interval. An absent end is unbounded. */
-export interface SharingEstimate {
-  value: number
-  low?: number
-  high?: number
 }
 
 export interface SharingContributor {

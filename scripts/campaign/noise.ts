@@ -10,6 +10,7 @@ import { createJournal } from '../../daemon/control/journal/journal.ts'
 import { createLogFile } from '../../daemon/control/journal/log-file.ts'
 import { createRunFile } from '../../daemon/control/journal/run-file.ts'
 import { REASON_NAMES } from '../../daemon/swarm/admission/reasons.ts'
+import { createTrainedOn } from '../../daemon/trainer/trained-on.ts'
 import type { Event, Snapshot } from '../../protocol/api/index.ts'
 import { draft, freshIdentity, startNode, stopNodes } from '../../test/swarm/helpers.ts'
 import { publish, signedGroup, startAttacker, stopAttackers } from '../../test/swarm/hostile/attacker.ts'
@@ -24,7 +25,10 @@ export async function noise({ seconds }: { seconds: number }): Promise<Row> {
   const events = createEventLog({}, { clock: Date.now })
   const journal = await createJournal(
     { training: { learning_rate: 0 }, logFile: '' },
-    { events, showcase: { add: () => {} } as never, steps: NO_SERIES, evaluations: NO_SERIES, now: Date.now },
+    {
+      ...{ events, showcase: { add: () => {} } as never, steps: NO_SERIES, evaluations: NO_SERIES },
+      ...{ trainedOn: createTrainedOn({ now: Date.now }), now: Date.now },
+    },
   )
   const log = createLogFile({ path: join(folder, 'node.jsonl') }, { events })
   const run = createRunFile(

@@ -1,6 +1,5 @@
 // What daemons save each other, from the records of together.ts: held-out accuracy by own groups, beside a node alone.
 
-import type { SharingEstimate } from '../../protocol/api/index.ts'
 import { markdown, mean, percent } from '../lab/frame/statistics.ts'
 
 /** A daemon's accuracy after so many own groups. */
@@ -14,7 +13,6 @@ export interface DaemonLook {
   groups: number
   steps: number
   sampled: number
-  expected?: SharingEstimate
 }
 
 type Point = readonly [groups: number, sampled: number]
@@ -44,7 +42,6 @@ export function savingsTable(all: readonly DaemonLook[], training: string): stri
     return meanLine(theirs).map(([groups, sampled]) => {
       const some = theirs.filter((look) => look.groups === groups)
       const needed = size === 1 ? undefined : groupsTo(sampled, alone)
-      const expected = some.flatMap((look) => (look.expected ? [look.expected.value] : []))
       return [
         ...[`${size}`, `${some.length / size}`, `${groups}`],
         span(
@@ -57,14 +54,13 @@ export function savingsTable(all: readonly DaemonLook[], training: string): stri
           (share) => (100 * share).toFixed(1),
         ),
         needed === undefined ? '' : (needed / groups).toFixed(1),
-        span(expected, (times) => times.toFixed(1)),
       ]
     })
   })
   return markdown(
     [
       ...['daemons', 'runs', 'own groups', 'steps', 'held-out, mean', 'all looks (%)'],
-      ...['times fewer own groups than alone', 'the screens expect'],
+      'times fewer own groups than alone',
     ],
     rows,
   )

@@ -17,7 +17,6 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type { Evaluation, Snapshot } from '../../protocol/api/index.ts'
-import { estimateText } from '../../protocol/api/sharing-text.ts'
 import { markdown } from '../lab/frame/statistics.ts'
 import { thisMachine } from './machine.ts'
 import { type NodeProcess, startNode } from './node-process.ts'
@@ -96,13 +95,11 @@ if (flags.homes === undefined) await rm(place, { recursive: true })
 
 if (flags.out !== undefined)
   for (const { groups, node, at, seconds, last } of looks) {
-    const { rollouts, training, sharing } = at
+    const { rollouts, training } = at
     const row = {
       ...{ nodes: running.length, training: flags.training, node, seconds: Math.round(seconds) },
       ...{ groups, own: rollouts?.generated, steps: training?.step, foreign: rollouts?.trainedForeign },
       ...{ sampled: last.accuracy, greedy: last.greedy?.accuracy },
-      ...(sharing?.expected && { expected: sharing.expected }),
-      ...(sharing?.measured && { measured: sharing.measured }),
     }
     await appendFile(flags.out, `${JSON.stringify(row)}\n`)
   }
@@ -126,8 +123,6 @@ console.log(
       'end',
       'verdict',
       'J',
-      'expected speed-up',
-      'measured',
     ],
     looks.map(({ node, at: { rollouts, training, evaluations, sharing }, seconds, last }) => [
       'abcdefghijklmnop'[node]!,
@@ -143,8 +138,6 @@ console.log(
       percent(last.greedy?.accuracy),
       sharing ? `${sharing.verdict} after ${sharing.comparisons}` : '',
       `${sharing?.foreign ?? ''}`,
-      sharing?.expected ? estimateText(sharing.expected) : '',
-      sharing?.measured ? estimateText(sharing.measured) : '',
     ]),
   ),
 )

@@ -244,6 +244,8 @@ export function createScriptedNode({
         verified: step * 3,
         trainedOwn: step * 4,
         trainedForeign: step * 2,
+        trainedPeers: 1,
+        trainedLastHour: { own: 240, foreign: 120, peers: 1 },
         refused: { stale: step, duplicate: Math.floor(step / 10) },
         signalShare: 0.63,
         allRightShare: 0.21,
@@ -272,9 +274,6 @@ export function createScriptedNode({
         weight: 1,
         verdict: step < 100 ? 'not yet known' : 'helps',
         last: { own: 2, foreign: 4, peers: 1 },
-        noise: { value: 40, low: 22, high: 90 },
-        expected: { value: 1.9, low: 1.6, high: 2.3 },
-        ...(step < 100 ? {} : { measured: { value: 1.7, low: 1.2, high: 2.4 } }),
         cost: 0.021,
         contributors: [
           {

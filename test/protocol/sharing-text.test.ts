@@ -1,5 +1,11 @@
-import { expect, test } from 'vitest'
-import { type SharingInfo, sharingText } from '../../protocol/api/index.ts'
+import { describe, expect, test } from 'vitest'
+import {
+  type Evaluation,
+  learntText,
+  type RolloutInfo,
+  type SharingInfo,
+  sharingText,
+} from '../../protocol/api/index.ts'
 
 const sharing: SharingInfo = {
   unit: 'of the progress that the same compute on own groups brings',
@@ -14,44 +20,74 @@ const sharing: SharingInfo = {
   cost: 0,
   contributors: [],
 }
-const measured = { value: 2.42, low: 1.9, high: 3.1 }
 
 test.each<[string, Partial<SharingInfo>, string]>([
   [
-    'says what is measured, beside what is expected',
-    { measured, expected: { value: 2.6, low: 1.5, high: 7.24 }, verdict: 'helps' },
-    "7 peers: 2.4x (1.9 to 3.1) fewer own rollouts to the same progress; expected 2.6x (1.5 to 7.2); last step 2 own + 14 peers' groups; nothing to do",
+    'how many comparisons there are of those that are needed',
+    { comparisons: 4 },
+    "not yet known whether peers' groups hurt: 4 of at least 12 comparisons",
+  ],
+  ['that enough do not tell', {}, "not yet known whether peers' groups hurt: 40 comparisons do not tell"],
+  [
+    'that peers do not hurt',
+    { verdict: 'helps' },
+    "peers' groups do not hurt: they bring more than own ones for the same compute",
   ],
   [
-    'says where more peers would bring more',
-    { measured, noise: { value: 120 } },
-    "7 peers: 2.4x (1.9 to 3.1) fewer own rollouts to the same progress; last step 2 own + 14 peers' groups; nothing to do; more peers would bring more",
+    'that they bring as much',
+    { verdict: 'no difference' },
+    "peers' groups do not hurt: they bring about as much as own ones for the same compute",
   ],
   [
-    'says that a measurement is still unclear',
-    { measured: { value: 1.2, low: 0.7, high: 1.9 }, last: { own: 9, foreign: 3, peers: 1 } },
-    "1 peer: 1.2x (0.7 to 1.9) fewer own rollouts to the same progress, still unclear; last step 9 own + 3 peers' groups; nothing to do: keep it running until there is enough to compare",
+    'what to do about peers that hurt',
+    { verdict: 'hurts' },
+    "peers' groups hurt: they bring less than own ones for the same compute; `set training.foreign_groups=0` trains on own groups only",
   ],
   [
-    'calls an expectation one, and leaves an end open that has none',
-    { expected: { value: 12.3, low: 1.04 } },
-    "7 peers: 12x (at least 1.0) fewer own rollouts to the same progress expected, not yet measured; last step 2 own + 14 peers' groups; nothing to do: keep it running until there is enough to compare",
+    'that the node has stopped training on them',
+    { verdict: 'hurts', foreign: 0 },
+    "peers' groups hurt, so the node does not train on them; it tries some now and then",
   ],
-  [
-    'says that nothing is known yet',
-    { last: { own: 16, foreign: 0, peers: 0 } },
-    "not yet known what peers bring; last step 16 own + 0 peers' groups; nothing to do: keep it running until there is enough to compare",
-  ],
-  [
-    'says what to do about peers that do harm',
-    { verdict: 'hurts', measured: { value: 0.8, low: 0.6, high: 0.9 } },
-    "7 peers: peers' groups make less progress than own ones for the same compute; last step 2 own + 14 peers' groups; `set training.foreign_groups=0` trains on own groups only",
-  ],
-  [
-    'and that nothing is to be done where the node has stopped training on them',
-    { verdict: 'hurts', foreign: 0, last: { own: 16, foreign: 0, peers: 0 } },
-    "peers' groups make less progress than own ones for the same compute; last step 16 own + 0 peers' groups; nothing to do: the node trains on its own groups and only tries those of peers",
-  ],
-])('%s', (_, given, text) => {
+])('sharing says %s', (_, given, text) => {
   expect(sharingText({ ...sharing, ...given })).toBe(text)
+})
+
+describe('what a model has learnt from', () => {
+  const rollouts = {
+    ...{ trainedOwn: 1204, trainedForeign: 1510, trainedPeers: 7 },
+    trainedLastHour: { own: 120, foreign: 1, peers: 1 },
+  } as RolloutInfo
+  const at = (step: number, accuracy: number): Evaluation => ({
+    ...{ time: 0, step, version: step, accuracy, tasks: {}, prompts: 200 },
+  })
+
+  test.each<[string, Partial<RolloutInfo>, Evaluation[], string]>([
+    [
+      'a rise beyond chance',
+      {},
+      [at(0, 0.12), at(40, 0.2), at(90, 0.31)],
+      'from 1,204 own groups and 1,510 of 7 peers; in the last hour 120 own groups and 1 of 1 peer; held-out accuracy rose by 19 points since step 0',
+    ],
+    [
+      'a fall beyond chance, alone',
+      { trainedForeign: 0, trainedPeers: 0, trainedLastHour: { own: 1, foreign: 0, peers: 0 } },
+      [at(10, 0.31), at(90, 0.12)],
+      'from 1,204 own groups; in the last hour 1 own group; held-out accuracy fell by 19 points since step 10',
+    ],
+    [
+      'no move beyond chance, of an older node',
+      { trainedPeers: 0, trainedLastHour: undefined as never },
+      [at(0, 0.12), at(90, 0.14)],
+      'from 1,204 own groups and 1,510 of peers; held-out accuracy has not clearly moved since step 0',
+    ],
+    [
+      'one evaluation',
+      { trainedForeign: 0, trainedLastHour: undefined as never },
+      [at(0, 0.12)],
+      'from 1,204 own groups; held-out accuracy not compared yet',
+    ],
+    ['nothing', { trainedOwn: 0, trainedForeign: 0 }, [], 'nothing yet'],
+  ])('is told with %s', (_, given, evaluations, text) => {
+    expect(learntText({ rollouts: { ...rollouts, ...given }, evaluations })).toBe(text)
+  })
 })

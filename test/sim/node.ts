@@ -26,6 +26,7 @@ import { createExchange, type Exchange } from '../../daemon/swarm/exchange.ts'
 import type { Swarm } from '../../daemon/swarm/index.ts'
 import { openPeerDatastore } from '../../daemon/swarm/libp2p/datastore.ts'
 import { restoreNode } from '../../daemon/trainer/checkpoints/checkpointing.ts'
+import { createTrainedOn } from '../../daemon/trainer/trained-on.ts'
 import { setUp as openHost } from '../host/setup.ts'
 import { SimulatedDisk, type Survival } from '../store/simulated-disk.ts'
 import { type Checks, createChecks, type Truth } from './checks.ts'
@@ -255,11 +256,14 @@ export function createHonestNode(
     pool.retire(restored?.state.learnt ?? [])
     const showcase = createShowcase({}, tasks)
     const [steps, evaluations] = ['step', 'eval'].map((of) => createStepSeries({ name: of }, { database }))
+    const trainedOn = createTrainedOn({ now: clock.now })
+    trainedOn.restore(restored?.state.trainedOn)
     const journal = await createJournal(
       { training: config.training, logFile: '' },
       {
         ...{ showcase, steps: steps!, evaluations: evaluations!, now: clock.now },
         events: createEventLog({}, { clock: clock.now }),
+        trainedOn,
       },
     )
     const changed = createWaker()

@@ -12,6 +12,7 @@ import {
 } from '../../daemon/trainer/checkpoints/checkpointing.ts'
 import type { LearnerState } from '../../daemon/trainer/sharing/evidence.ts'
 import { createSharingRecord } from '../../daemon/trainer/sharing/sharing-record.ts'
+import type { TrainedOnState } from '../../daemon/trainer/trained-on.ts'
 import { randomWeights, SPEC } from '../engine/model.ts'
 import { SimulatedDisk } from '../store/simulated-disk.ts'
 
@@ -34,7 +35,15 @@ async function setUp(steps: readonly number[]) {
       broken = false,
       parked,
       learner = LEARNER,
-    }: { broken?: boolean; parked?: string; learner?: unknown } = {},
+      counters = {},
+      trainedOn,
+    }: {
+      broken?: boolean
+      parked?: string
+      learner?: unknown
+      counters?: Record<string, number>
+      trainedOn?: TrainedOnState
+    } = {},
   ): Promise<unknown> => {
     const weights = randomWeights(SPEC, step)
     if (broken) weights['model.norm.weight']![0] = Number.NaN
@@ -52,7 +61,8 @@ async function setUp(steps: readonly number[]) {
         ...model,
         version: step,
         rounds: step,
-        counters: {},
+        counters,
+        trainedOn,
         learner: learner as LearnerState,
         base: { name: 'tiny', directory: '/model' },
         parked,
@@ -71,6 +81,36 @@ test('the newest checkpoint that is old enough is gone back to, and a restart be
   expect(found?.policy.weights).toEqual(randomWeights(SPEC, 40))
   expect(found?.policy.optimizer).toMatchObject({ steps: 40, lossScale: { scale: 2 ** 14, good: 40 } })
   expect((await restoreNode(model, by))?.state.version).toBe(40)
+})
+
+test('what the weights were trained on goes back with them', async () => {
+  const { by, save } = await setUp([])
+  const counts = (own: number): TrainedOnState => ({
+    ...{
+      own,
+      foreign: 9,
+      peers: [['peer', 28_333_333]],
+      recent: [{ minute: 28_333_333, own: 2, foreign: 9 }],
+    },
+  })
+  await save(40, { trainedOn: counts(12) })
+  await save(60, { trainedOn: counts(30) })
+  expect((await restoreNode(model, by))?.state.trainedOn).toEqual(counts(30))
+  expect((await restoreBefore(45, model, by))?.state.trainedOn).toEqual(counts(12))
+})
+
+test('a checkpoint of before peers were counted still says how many groups', async () => {
+  const { by, save } = await setUp([])
+  await save(10, { counters: { generated: 40, trainedOwn: 30, trainedForeign: 7 } })
+  expect((await restoreNode(model, by))?.state.trainedOn).toEqual({
+    ...{ own: 30, foreign: 7, peers: [], recent: [] },
+  })
+})
+
+test('counts that are damaged are refused', async () => {
+  const { by, save } = await setUp([])
+  await save(10, { trainedOn: { own: -1, foreign: 0, peers: [], recent: [] } })
+  await expect(restoreNode(model, by)).rejects.toMatchObject({ code: 'E_CHECKPOINT' })
 })
 
 test('where all are too young, the oldest has to do; where there are none, there is none', async () => {

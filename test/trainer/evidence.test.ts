@@ -137,6 +137,16 @@ test('older checkpoints say who is set aside, and no more about single authors',
   })
 })
 
+test('checkpoints with a speed-up keep what they know, and of it the noise scale', () => {
+  const record = recordOf()
+  live(record, 20)
+  const saved = record.save()
+  const { noise, ...evidence } = saved.evidence
+  const speedUp = { noise, worth: noise, recent: [{ own: 2, weights: 1, squares: 1 }], terms: 3, scale: 1 }
+  expect(learnerState.parse({ ...saved, evidence: { ...evidence, speedUp } })).toEqual(saved)
+  expect(learnerState.parse({ ...saved, evidence })).toEqual({ ...saved, evidence })
+})
+
 test('nothing that a peer does brings about what cannot be read back', () => {
   const record = recordOf()
   live(record, 3)

@@ -29,6 +29,7 @@ import { createPool } from '../../daemon/store/pool/pool.ts'
 import { createCheckpointSchedule } from '../../daemon/trainer/checkpoints/checkpoint-schedule.ts'
 import { restoreBefore, restoreNode, saveNode } from '../../daemon/trainer/checkpoints/checkpointing.ts'
 import type { Finding } from '../../daemon/trainer/learner.ts'
+import { createTrainedOn } from '../../daemon/trainer/trained-on.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import type { Task } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
@@ -109,6 +110,7 @@ export async function startLooped(
     {
       ...{ showcase, steps: steps!, evaluations: evaluations!, now: () => 0 },
       events: createEventLog({}, { clock: () => 0 }),
+      trainedOn: createTrainedOn({ now: () => 0 }),
     },
   )
   const changed = createWaker()

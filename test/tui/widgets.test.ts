@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { SeriesPoint } from '../../protocol/api/index.ts'
 import { visibleWidth } from '../../tui/screen/sink.ts'
 import { createTheme } from '../../tui/screen/theme.ts'
-import { sharingPieces } from '../../tui/tabs/overview-parts.ts'
+import { harmPieces, learntPieces } from '../../tui/tabs/overview-parts.ts'
 import { axisDecimal, axisPercent, bar, lineChart, sparkline } from '../../tui/widgets/chart.ts'
 import { evenly } from '../../tui/widgets/curve.ts'
 import { fitRow, rowWidth, spread } from '../../tui/widgets/row.ts'
@@ -110,21 +110,31 @@ test('a curve is even in time however its points lie', () => {
 })
 
 test.each([
-  ['helps', '2.4x', { measured: { value: 2.41, low: 1.9, high: 3.1 } }],
-  ['unclear', '1.2x', { measured: { value: 1.2, low: 0.7, high: 1.9 } }],
-  ['expected', '12x', { expected: { value: 12.3, low: 1.04 } }],
-  ['hurts', 'hurts', { verdict: 'hurts', measured: { value: 0.5, low: 0.2, high: 0.9 } }],
-  ['not yet known', 'not yet known', {}],
-] as const)('whether sharing helps is said in whole words at every width: %s', (_, word, known) => {
-  const sharing = {
-    ...{ verdict: 'not yet known', unit: 'progress per compute', comparisons: 1, needed: 12, own: 4 },
-    ...{ foreign: 16, limit: 16, weight: 1, cost: 0.02, contributors: [], ...known },
+  ['alone', { own: 1204, foreign: 0, peers: 0 }],
+  ['with peers', { own: 48_120, foreign: 151_000, peers: 1024 }],
+  ['with peers that an older checkpoint did not count', { own: 48_120, foreign: 151_000, peers: 0 }],
+] as const)('what the model has learnt from is said in whole words at every width: %s', (_, life) => {
+  const rollouts = {
+    ...{ trainedOwn: life.own, trainedForeign: life.foreign, trainedPeers: life.peers },
+    trainedLastHour: { own: 120, foreign: life.foreign && 130, peers: life.peers && 3 },
   }
-  for (const last of [undefined, { own: 16, foreign: 0, peers: 0 }, { own: 2, foreign: 112, peers: 50 }])
-    for (let width = 40; width <= 120; width++) {
-      const snapshot = { sharing: { ...sharing, ...(last && { last }) } }
-      const row = sharingPieces({ snapshot: snapshot as never }, theme, width)!
-      expect(rowWidth(row)).toBeLessThanOrEqual(width)
-      expect(fitRow(row, width, theme)).toContain(word)
-    }
+  for (let width = 34; width <= 120; width++) {
+    const row = learntPieces({ snapshot: { rollouts } as never }, theme, width)
+    expect(rowWidth(row)).toBeLessThanOrEqual(width)
+    expect(fitRow(row, width, theme)).toMatch(
+      life.foreign ? /^learnt .*48.1 k.*151 k/ : /^learnt .*1,204|1\.20 k/,
+    )
+  }
 })
+
+test.each(['helps', 'hurts', 'no difference', 'not yet known'] as const)(
+  'whether peers hurt is said in whole words at every width: %s',
+  (verdict) => {
+    const sharing = { verdict, comparisons: 1, needed: 12, foreign: 4 }
+    for (let width = 40; width <= 120; width++) {
+      const row = harmPieces({ snapshot: { sharing } as never }, width)!
+      expect(rowWidth(row)).toBeLessThanOrEqual(width)
+      expect(fitRow(row, width, theme)).toMatch(/hurt/)
+    }
+  },
+)

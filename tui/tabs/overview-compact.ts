@@ -5,7 +5,7 @@ import { sparkline } from '../widgets/chart.ts'
 import { judgeClipped, judgeKl, stateTone } from '../widgets/judge.ts'
 import type { Row } from '../widgets/row.ts'
 import { attentionRows } from './attention.ts'
-import { heldOutPieces, rewardPieces, rewardPoints, sharingPieces } from './overview-parts.ts'
+import { heldOutPieces, learntPieces, rewardPieces, rewardPoints } from './overview-parts.ts'
 import type { TabProps } from './tab.ts'
 
 export function compactOverview({ view, columns, rows, theme }: TabProps): Row[] {
@@ -15,7 +15,6 @@ export function compactOverview({ view, columns, rows, theme }: TabProps): Row[]
   const kl = t?.mismatchKl === undefined ? undefined : judgeKl(t.mismatchKl)
   const clipped = t?.clippedShare === undefined ? undefined : judgeClipped(t.clippedShare)
   const refused = Object.values(r?.refused ?? {}).reduce((a, b) => a + b, 0)
-  const sharing = sharingPieces(view, theme, columns)
   const greedy = heldOutPieces(view, theme, { how: 'greedy', roomy: columns >= 60 })
   const all: Row[] = [
     rewardPieces(view, theme),
@@ -29,9 +28,9 @@ export function compactOverview({ view, columns, rows, theme }: TabProps): Row[]
       clipped ? [clipped.tone, clipped.word] : '',
     ],
     swarm?.enabled
-      ? `peers ${swarm.connected}  in ${count(r?.received)}  used ${count(r?.trainedForeign)}  refused ${count(refused)}  out ${count(r?.published)}`
+      ? `peers ${swarm.connected}  in ${count(r?.received)}  refused ${count(refused)}  out ${count(r?.published)}`
       : 'swarm off',
-    ...(sharing ? [sharing] : []),
+    learntPieces(view, theme, columns),
     `gen ${si(t?.generateTokensPerSecond)} tok/s  train ${si(t?.trainTokensPerSecond)} tok/s${rates.inPerMinute === undefined ? '' : `  in ${si(rates.inPerMinute)}/min`}`,
     `signal ${percent(r?.signalShare, 0)}  memory ${si(machine?.rssBytes, 'B')}  ckpt ${checkpoint && snapshot ? `${duration(snapshot.time - checkpoint.time)} ago` : '-'}`,
     '',

@@ -9,16 +9,18 @@ import {
   decimal,
   directionOf,
   duration,
-  estimateText,
+  type GroupCounts,
+  groupsText,
+  heldOutMoved,
+  learntFrom,
   percent,
-  type SharingState,
   shareOf,
-  sharingState,
+  sharingText,
   si,
   signed,
 } from '../../protocol/api/index.ts'
 import type { View } from '../data/store.ts'
-import type { Symbols, Theme, Tone } from '../screen/theme.ts'
+import type { Theme } from '../screen/theme.ts'
 import { axisDecimal, bar, lineChart, sparkline } from '../widgets/chart.ts'
 import { evenly } from '../widgets/curve.ts'
 import {
@@ -222,7 +224,7 @@ export function swarmRows(view: View, width: number, height: number, theme: Them
   const { snapshot, rates } = view
   const { swarm, rollouts: r } = snapshot ?? {}
   if (!snapshot) return []
-  if (!swarm?.enabled) return ['off: this node trains alone']
+  if (!swarm?.enabled) return ['off: this node trains alone', learntPieces(view, theme, width)]
   const refused = Object.entries(r?.refused ?? {})
     .filter(([, n]) => n > 0)
     .sort(([, a], [, b]) => b - a)
@@ -232,59 +234,60 @@ export function swarmRows(view: View, width: number, height: number, theme: Them
     perSecond === undefined || width < 40 ? '' : `  ${bytes(perSecond)}/s`
   const reasons =
     width >= 40 && refused[0] ? `: ${refused.map(([why, n]) => `${why} ${count(n)}`).join(' ')}` : ''
-  const used = r && r.received > 0 ? ` (${percent(r.trainedForeign / r.received, 0)})` : ''
   const into = `in ${count(r?.received)} groups${rate(rates.inPerMinute)}${traffic(rates.bytesInPerSecond)}`
   const out = `out ${count(r?.published)} groups${rate(rates.outPerMinute)}${traffic(rates.bytesOutPerSecond)}`
   return [
     `peers ${swarm.connected} connected${swarm.known === undefined ? '' : `, ${swarm.known} known`}`,
-    sharingPieces(view, theme, width) ?? 'sharing not yet known: no foreign group used',
+    learntPieces(view, theme, width),
     ...(height >= 5 ? [into] : []),
-    `used ${count(r?.trainedForeign)}${used}  refused ${count(all)}${reasons}`,
+    `refused ${count(all)}${reasons}`,
     height >= 5 ? out : `in ${count(r?.received)}  out ${count(r?.published)} groups`,
   ]
 }
 
-/** Is sharing helping me? The speed-up with its interval, then the groups of the last step. */
-export function sharingPieces(
+/** What the model has learnt from, in its life and in the last hour, and whether held-out accuracy has moved. */
+export function learntPieces(
   { snapshot }: Pick<View, 'snapshot'>,
   { symbols }: Theme,
+  width = Number.POSITIVE_INFINITY,
+): Piece[] {
+  const learnt = learntFrom(snapshot?.rollouts)
+  if (!learnt) return ['learnt from -']
+  const { life, hour } = learnt
+  if (life.own + life.foreign === 0) return ['learnt from no group yet']
+  const short = ({ own, foreign, peers }: GroupCounts): string =>
+    foreign === 0
+      ? `${si(own)} own`
+      : `${si(own)} own + ${si(foreign)}${peers === 0 ? ' of peers' : ` of ${count(peers)} peer${peers === 1 ? '' : 's'}`}`
+  const moved = snapshot && heldOutMoved(snapshot)
+  const arrow =
+    moved && { up: symbols.rising, down: symbols.falling, unclear: symbols.steady }[moved.direction]
+  const held = moved ? `  held-out ${arrow}` : ''
+  const recent = hour ? `, last hour ${short(hour)}` : ''
+  return firstThatFits(width, [
+    [`learnt from ${groupsText(life)}${hour ? `, in the last hour ${groupsText(hour)}` : ''}${held}`],
+    [`learnt from ${short(life)}${recent}${held}`],
+    [`learnt from ${short(life)}${recent}`],
+    [`learnt from ${short(life)}`],
+    [`learnt ${short(life)}`],
+    [`learnt ${si(life.own)} + ${si(life.foreign)}`],
+  ]) as Piece[]
+}
+
+/** Do peers hurt? */
+export function harmPieces(
+  { snapshot }: Pick<View, 'snapshot'>,
   width = Number.POSITIVE_INFINITY,
 ): Piece[] | undefined {
   const sharing = snapshot?.sharing
   if (!sharing) return undefined
-  const { last, measured, expected } = sharing
-  const state = sharingState(sharing)
-  const whose = last && last.peers > 0 ? `${last.peers} peer${last.peers === 1 ? '' : 's'}` : 'sharing'
-  const figure = state === 'hurts' ? undefined : (measured ?? expected)
-  const note = { helps: '', hurts: '', unclear: ' unclear', expected: ' expected', 'not yet known': '' }[
-    state
-  ]
-  const step = last ? `  ${last.own} own + ${last.foreign} peers' groups` : ''
-  const short = last ? `  ${last.own} + ${last.foreign} groups` : ''
-  const row = (before: string, text: string, after = ''): Piece[] => [
-    before,
-    [toneOf(state), `${markOf(state, symbols)} ${text}`.trim()],
-    after,
-  ]
-  if (!figure)
-    return firstThatFits(width, [
-      row('sharing ', state, step),
-      row('sharing ', state, short),
-      row('sharing ', state),
-    ]) as Piece[]
-  const value = estimateText(figure)
+  const tone = { helps: 'ok', 'no difference': 'ok', hurts: 'failure', 'not yet known': 'bold' } as const
+  const short = {
+    ...{ helps: 'no', 'no difference': 'no', hurts: 'yes' },
+    'not yet known': 'not yet known',
+  }[sharing.verdict]
   return firstThatFits(width, [
-    row(`${whose}: `, value, ` fewer own rollouts to the same progress${note}${step}`),
-    row(`${whose}: `, value, ` fewer own rollouts${note}${step}`),
-    row(`${whose}: `, value, ` fewer own rollouts${note}${short}`),
-    row(`${whose}: `, value, ` fewer rollouts${note}`),
-    row(`${whose}: `, value, note),
-    row('', value.slice(0, value.indexOf(' ')), note),
+    [[tone[sharing.verdict], sharingText(sharing)]],
+    ["do peers' groups hurt? ", [tone[sharing.verdict], short]],
   ]) as Piece[]
 }
-
-const toneOf = (state: SharingState): Tone =>
-  state === 'helps' ? 'ok' : state === 'hurts' ? 'failure' : 'bold'
-
-const markOf = (state: SharingState, symbols: Symbols): string =>
-  state === 'helps' ? symbols.rising : state === 'hurts' ? symbols.falling : ''

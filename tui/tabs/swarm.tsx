@@ -2,22 +2,14 @@
 
 import { Box } from 'ink'
 import type { ReactElement } from 'react'
-import {
-  bytes,
-  count,
-  effectText,
-  estimateText,
-  percent,
-  sharingAction,
-  si,
-} from '../../protocol/api/index.ts'
+import { bytes, count, effectText, percent, si } from '../../protocol/api/index.ts'
 import type { View } from '../data/store.ts'
 import type { Theme } from '../screen/theme.ts'
 import { bar, sparkline } from '../widgets/chart.ts'
 import { Panel, Side } from '../widgets/panel.tsx'
-import { cell, firstThatFits, type Row } from '../widgets/row.ts'
+import { cell, type Row } from '../widgets/row.ts'
 import { tableRows } from '../widgets/table.ts'
-import { sharingPieces, values } from './overview-parts.ts'
+import { harmPieces, learntPieces, values } from './overview-parts.ts'
 import { chosenPeer, peerColumns, peerRows, peersOf, sortOf } from './swarm-peers.ts'
 import type { Tab, TabProps } from './tab.ts'
 
@@ -58,7 +50,7 @@ function Swarm(props: TabProps): ReactElement {
   )
   const sharing = (
     <Panel
-      title="Is sharing helping me?"
+      title="What has it learnt from, and do peers hurt?"
       width={columns}
       height={middle}
       theme={theme}
@@ -126,20 +118,19 @@ function listRows({ view, ui, theme }: TabProps, width: number, height: number):
 function compactSwarm(props: TabProps): Row[] {
   const { view, ui, columns, rows, theme } = props
   const chosen = chosenPeer(view, ui)
-  const sharing = sharingPieces(view, theme, columns)
   const foot: Row[] =
-    ui.open && chosen ? peerRows(chosen, view.snapshot, columns - 1) : sharing ? ['', sharing] : []
+    ui.open && chosen
+      ? peerRows(chosen, view.snapshot, columns - 1)
+      : ['', learntPieces(view, theme, columns)]
   return [...listRows(props, columns, rows - foot.length), ...foot]
 }
 
 function sharingRows(view: View, width: number, theme: Theme): Row[] {
   const { snapshot } = view
   const sharing = snapshot?.sharing
-  if (!sharing) {
-    return [
-      snapshot?.swarm?.enabled ? 'not yet known: no foreign group has been trained on' : 'the swarm is off',
-    ]
-  }
+  const learnt = learntPieces(view, theme, width)
+  if (!sharing)
+    return [learnt, snapshot?.swarm?.enabled ? 'no group of a peer has arrived yet' : 'the swarm is off']
   const names = new Map(snapshot.swarm?.peers.map(({ id, name }) => [id, name]))
   const parts = sharing.contributors.map(({ peer, share, weight, effect, setAside }) => {
     const found = setAside
@@ -147,16 +138,7 @@ function sharingRows(view: View, width: number, theme: Theme): Row[] {
       : effectText(effect === undefined ? {} : { effect }) || 'not yet known'
     return `${names.get(peer) ?? peer.slice(-8)} ${percent(share, 0)} of it, counts ${percent(weight, 0)}, ${found}`
   })
-  const { measured, expected } = sharing
-  return [
-    sharingPieces(view, theme, width)!,
-    firstThatFits(width, [
-      [`${measured && expected ? `expected ${estimateText(expected)}; ` : ''}${sharingAction(sharing)}`],
-      [sharingAction(sharing)],
-      [''],
-    ]),
-    parts.length > 0 ? `by peer: ${parts.join('   ')}` : '',
-  ]
+  return [learnt, harmPieces(view, width)!, parts.length > 0 ? `by peer: ${parts.join('   ')}` : '']
 }
 
 function trafficRows(view: View, width: number, theme: Theme): Row[] {

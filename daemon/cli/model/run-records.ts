@@ -38,8 +38,9 @@ export function recordsOf({ runs }: { runs: string }, checkpoint: CheckpointHere
 
 function countersOf({ folder }: CheckpointHere): { own?: number; foreign?: number } {
   try {
-    const { counters } = JSON.parse(readFileSync(join(folder, 'state.json'), 'utf8'))
-    const { trainedOwn: own, trainedForeign: foreign } = counters as Record<string, unknown>
+    const { trainedOn, counters } = JSON.parse(readFileSync(join(folder, 'state.json'), 'utf8'))
+    // Older checkpoints have both among the counters.
+    const { own, foreign } = trainedOn ?? { own: counters.trainedOwn, foreign: counters.trainedForeign }
     return typeof own === 'number' && typeof foreign === 'number' ? { own, foreign } : {}
   } catch {
     return {}

@@ -11,6 +11,7 @@ import {
   directionOf,
   duration,
   type Evaluation,
+  learntText,
   percent,
   type Snapshot,
   shareOf,
@@ -89,6 +90,7 @@ export function statusText(s: Snapshot, program = 'waggle'): string[] {
           : 'off'),
     ],
     ['nearby', nearby(s)],
+    ['learnt', learntText(s)],
     ['sharing', s.sharing && sharingText(s.sharing)],
     [
       'groups',

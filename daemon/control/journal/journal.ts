@@ -8,6 +8,7 @@ import type { StepSeries } from '../../store/database/records.ts'
 import type { SwarmEvent } from '../../swarm/index.ts'
 import type { Finding } from '../../trainer/learner.ts'
 import type { TimedUpdate } from '../../trainer/loop.ts'
+import type { TrainedOnRecord } from '../../trainer/trained-on.ts'
 import type { EventLog } from './event-log.ts'
 import type { Showcase } from './showcase.ts'
 import { createTelemetry, type Telemetry } from './telemetry.ts'
@@ -18,6 +19,7 @@ export interface JournalParts {
   /** One record per step and one per evaluation. */
   steps: StepSeries
   evaluations: StepSeries
+  trainedOn: TrainedOnRecord
   now(): number
 }
 
@@ -43,7 +45,7 @@ export interface Journal {
 
 export async function createJournal(
   { training, logFile }: { training: { readonly learning_rate: number }; logFile: string },
-  { events, showcase, steps, evaluations, now }: JournalParts,
+  { events, showcase, steps, evaluations, trainedOn, now }: JournalParts,
 ): Promise<Journal> {
   const telemetry = createTelemetry(
     {
@@ -54,7 +56,7 @@ export async function createJournal(
       ]),
       evaluations: (await evaluations.newest(64)).map(({ record }) => JSON.parse(String(record.evaluation))),
     },
-    { now },
+    { now, trainedOn },
   )
   const troubles = new Map<string, string>()
   const log: Journal['log'] = (level, message, data) => {

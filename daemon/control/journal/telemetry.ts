@@ -10,6 +10,8 @@ import type {
   TrainingInfo,
 } from '../../../protocol/api/index.ts'
 import { type Group, scoresOf } from '../../../protocol/train/index.ts'
+import type { TrainedOnRecord } from '../../trainer/trained-on.ts'
+import type { TrainedOn } from '../../trainer/update.ts'
 
 /** Number of own groups that count as recent. */
 const RECENT_GROUPS = 96
@@ -35,6 +37,9 @@ export interface StepFacts {
   realTokens: number
   seconds: number
   waitSeconds: number
+  trainedOn: TrainedOn
+  /** Set if the step ended in a roll-back, which discards what it learnt. */
+  rolledBack?: boolean
 }
 
 interface RecentGroup {
@@ -55,6 +60,7 @@ export interface Telemetry {
   /** A training guard has acted. */
   guard(name: string): void
   readonly counters: Counters
+  readonly trainedOn: TrainedOnRecord
   training(step: number): TrainingInfo
   rollouts(
     rest: Pick<RolloutInfo, 'pool' | 'received' | 'verified' | 'refused' | 'droppedTexts'>,
@@ -68,8 +74,6 @@ export interface Telemetry {
 export interface Counters {
   generated: number
   published: number
-  trainedOwn: number
-  trainedForeign: number
 }
 
 export interface TelemetryHistory {
@@ -77,7 +81,10 @@ export interface TelemetryHistory {
   evaluations?: Evaluation[]
 }
 
-export function createTelemetry(history: TelemetryHistory, { now }: { now: () => number }): Telemetry {
+export function createTelemetry(
+  history: TelemetryHistory,
+  { now, trainedOn }: { now: () => number; trainedOn: TrainedOnRecord },
+): Telemetry {
   const recent: RecentGroup[] = []
   const rewards: SeriesPoint[] = [...(history.rewards ?? [])].slice(-MAX_SERIES)
   const evaluations: Evaluation[] = [...(history.evaluations ?? [])].slice(-MAX_EVALUATIONS)
@@ -85,7 +92,7 @@ export function createTelemetry(history: TelemetryHistory, { now }: { now: () =>
   const guards: Record<string, number> = {}
   const generation: { at: number; tokens: number }[] = []
   const trained: { at: number; tokens: number }[] = []
-  const counters: Counters = { generated: 0, published: 0, trainedOwn: 0, trainedForeign: 0 }
+  const counters: Counters = { generated: 0, published: 0 }
   let last: (StepFacts & { learningRate: number }) | undefined
   let lastRound: { seconds: number } | undefined
   let lastCheckpoint: CheckpointInfo | undefined
@@ -106,6 +113,7 @@ export function createTelemetry(history: TelemetryHistory, { now }: { now: () =>
 
   return {
     counters,
+    trainedOn,
     evaluations,
     alerts,
     get lastCheckpoint() {
@@ -134,8 +142,7 @@ export function createTelemetry(history: TelemetryHistory, { now }: { now: () =>
     step(facts, learningRate) {
       last = { ...facts, learningRate }
       trained.push({ at: now(), tokens: facts.realTokens })
-      counters.trainedOwn += facts.own
-      counters.trainedForeign += facts.foreign
+      if (!facts.rolledBack) trainedOn.add(facts.trainedOn)
       const reward = meanReward()
       if (reward !== undefined) rewards.push([now(), facts.step, reward])
       // Thins out older points, so that the curve keeps its beginning.
@@ -216,6 +223,7 @@ export function createTelemetry(history: TelemetryHistory, { now }: { now: () =>
       return {
         ...rest,
         ...counters,
+        ...trainedOn.info,
         ...(recent.length === 0
           ? {}
           : {

@@ -13,6 +13,7 @@ import type { Checkpoint, Checkpoints, Json } from '../../store/checkpoints/chec
 import type { Disk } from '../../store/disk.ts'
 import type { Role } from '../roles.ts'
 import { type LearnerState, learnerState } from '../sharing/evidence.ts'
+import { type TrainedOnState, trainedOnState } from '../trained-on.ts'
 import {
   type OptimizerCounts,
   PLUGINS,
@@ -31,6 +32,8 @@ export interface NodeState {
   /** Rollout rounds since the start of the lineage; sampling seeds continue from here. */
   rounds: number
   counters: Record<string, number>
+  /** Counts of the groups that the weights were trained on; absent in older checkpoints. */
+  trainedOn?: TrainedOnState | undefined
   /** Ids of groups that the weights were trained on but that the pool's database may still list as unused. */
   learnt?: readonly string[] | undefined
   /** What the node has learnt about its peers; absent in older checkpoints. */
@@ -49,6 +52,7 @@ export async function saveNode(
     lineage,
     rounds,
     counters,
+    trainedOn,
     learnt = [],
     learner,
     plugins = [],
@@ -83,6 +87,7 @@ export async function saveNode(
     ...(optimizer.lossScale ? { lossScale: optimizer.lossScale } : {}),
     rounds,
     counters,
+    trainedOn,
     ...(learnt.length > 0 ? { learnt } : {}),
     learner,
     ...(beside.length > 0
@@ -184,18 +189,27 @@ export async function restoreNode(
   }
 }
 
+/** The parts of the state that are checked: what peers sent is in them. */
+const peersState = z.object({ learner: learnerState.optional(), trainedOn: trainedOnState.optional() })
+
 async function readState(checkpoint: Checkpoint, disk: Disk): Promise<NodeState> {
   const state = JSON.parse(new TextDecoder().decode(await readFile(checkpoint, STATE, disk))) as NodeState
-  const learner = learnerState.optional().safeParse(state.learner)
-  if (learner.success) return state
+  const peers = peersState.safeParse(state)
+  if (peers.success) return { ...state, trainedOn: peers.data.trainedOn ?? countedBefore(state) }
   throw new WaggleError(
     'E_CHECKPOINT',
-    `the checkpoint in ${checkpoint.directory} cannot be used; the record of peers in ${STATE} is damaged: ${z.prettifyError(learner.error)}`,
+    `the checkpoint in ${checkpoint.directory} cannot be used; the record of peers in ${STATE} is damaged: ${z.prettifyError(peers.error)}`,
     {
       hint: 'Move it away to continue from the one before it, restore it from a backup, or move all checkpoints away to start again from the base model.',
       data: { directory: checkpoint.directory },
     },
   )
+}
+
+/** Older checkpoints count groups, but not peers. */
+function countedBefore({ counters }: NodeState): TrainedOnState {
+  const { trainedOwn: own = 0, trainedForeign: foreign = 0 } = counters
+  return { own, foreign, peers: [], recent: [] }
 }
 
 /**

@@ -1,21 +1,4 @@
-// How progress, learning rate and cost depend on the number of groups in a step. Pure functions.
-
-/**
- * Progress of a step with this many groups, as a share of the progress of a noiseless step. `noise`: noise scale N in
- * groups. At the best learning rate for B groups it is B / (B + N) (McCandlish et al. 2018, arXiv:1812.06162, section
- * 2.2). At one rate for every B it is the square root of that: AdamW divides the mean gradient by the root of the mean
- * square, which includes the noise.
- */
-export function progressOf(groups: number, noise: number, { isRateScaled }: RateRule): number {
-  if (!(groups > 0)) return 0
-  const share = Number.isFinite(noise) ? groups / (groups + noise) : 0
-  return isRateScaled ? share : Math.sqrt(share)
-}
-
-export interface RateRule {
-  /** Whether the learning rate follows the number of groups in a batch. */
-  isRateScaled: boolean
-}
+// How learning rate and cost depend on the number of groups in a step. Pure functions.
 
 /** Number of equally weighted groups that would have the same noise as groups of these weights (Kish 1965). */
 export function effectiveGroups(weights: readonly number[]): number {
@@ -77,9 +60,10 @@ export function filledBatch(usual: number, peers: number): { leastOwn: number; f
 /**
  * The J that makes the most progress per compute beside `own` own groups, while the learning rate follows the batch
  * size: the maximum of
- *   progressOf(own + weight J) / (own · costs.own + J · costs.foreign).
- * With B = own + weight J, the denominator is proportional to B + K, where K = own (weight costs.own / costs.foreign −
- * 1), and B / ((B + noise)(B + K)) is largest at B = √(noise K).
+ *   B / (B + noise) / (own · costs.own + J · costs.foreign), where B = own + weight J.
+ * B / (B + noise) is the progress of a step of B groups (McCandlish et al. 2018, arXiv:1812.06162, section 2.2). The
+ * cost is proportional to B + K, where K = own (weight costs.own / costs.foreign − 1), and B / ((B + noise)(B + K)) is
+ * largest at B = √(noise K).
  */
 export function bestForeign({
   own,

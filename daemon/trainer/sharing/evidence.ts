@@ -7,7 +7,6 @@
 import { z } from 'zod'
 import { SHARING_VERDICTS } from '../../../protocol/api/index.ts'
 import type { Pairs } from './interval.ts'
-import { RECENT, type SpeedUpState } from './speed-up.ts'
 import type { Typicality } from './typicality.ts'
 
 /** Maximum number of authors; the least recently seen one is forgotten first. */
@@ -70,25 +69,14 @@ const judge = z.strictObject({
   }),
 })
 
-const speedUp = z.strictObject({
-  noise: pairs,
-  worth: pairs,
-  /** `usual` is 0 in older checkpoints. */
-  recent: z
-    .array(z.strictObject({ usual: count.default(0), own: count, weights: amount, squares: amount }))
-    .max(RECENT),
-  terms: amount.exactOptional(),
-  scale: amount.exactOptional(),
-}) satisfies z.ZodType<SpeedUpState>
-
 const state = z.strictObject({
   setAside: z.array(setAside).max(MOST_AUTHORS),
   /** Absent if no foreign group has arrived, and in older checkpoints. */
   evidence: z
     .strictObject({
       judge,
-      /** Absent in older checkpoints, as is `costs`. */
-      speedUp: speedUp.exactOptional(),
+      /** Evidence of the noise scale. Absent in older checkpoints, as is `costs`. */
+      noise: pairs.exactOptional(),
       /** Mean compute per own and per foreign group; 0 until known. */
       costs: z.strictObject({ own: amount, foreign: amount }).exactOptional(),
       /** Number of own tokens in each bin of places. */
@@ -99,10 +87,17 @@ const state = z.strictObject({
     .exactOptional(),
 })
 
-/** What older checkpoints say about single authors cannot be used, except for who is set aside. */
+/**
+ * What older checkpoints say about single authors cannot be used, except for who is set aside. They also have a
+ * `speedUp`, of which only the noise is still known.
+ */
 export const learnerState = z.preprocess((given) => {
-  const { evidence, ...rest } = (given ?? {}) as { evidence?: object }
-  return evidence && !('calibration' in evidence) ? rest : given
+  const { evidence, ...rest } = (given ?? {}) as { evidence?: { speedUp?: { noise?: unknown } } }
+  if (!evidence) return given
+  if (!('calibration' in evidence)) return rest
+  if (!('speedUp' in evidence)) return given
+  const { speedUp, ...known } = evidence
+  return { ...rest, evidence: { ...known, ...(speedUp?.noise ? { noise: speedUp.noise } : {}) } }
 }, state)
 
 export type LearnerState = z.infer<typeof state>

@@ -1,17 +1,18 @@
 // What a node learns about sharing from its updates: whether foreign groups help, what each author contributes, how
 // many foreign groups the next batch has, and their weights.
 
-import type { SharingEstimate, SharingInfo } from '../../../protocol/api/index.ts'
+import type { SharingInfo } from '../../../protocol/api/index.ts'
 import { countsOf, evidenceOf } from '../watch.ts'
 import { type Authors, createAuthors } from './authors.ts'
-import { bestForeign, type Costs, filledBatch, type RateRule } from './batch-size.ts'
+import { bestForeign, type Costs, effectiveGroups, filledBatch } from './batch-size.ts'
 import type { LearnerState } from './evidence.ts'
-import type { Interval } from './interval.ts'
 import { createJudge, type Judge, type PartProgress } from './judge.ts'
 import type { PartReport, UsualPart } from './mixing/index.ts'
-import { createSpeedUp } from './speed-up.ts'
+import { createNoiseScale } from './noise-scale.ts'
 
-export interface SharingRecordOptions extends Readonly<RateRule> {
+export interface SharingRecordOptions {
+  /** Whether the learning rate follows the number of groups in a batch. */
+  readonly isRateScaled: boolean
   /** Maximum of J; read at each use. */
   readonly limit: number
   /** Maximum number of own groups in a batch (I); read at each use. */
@@ -78,13 +79,13 @@ export function createSharingRecord(
         own: options.usual,
         limit: options.limit,
         weight: judge.worth,
-        noise: speedUp.noise?.value,
+        noise: noise.groups?.value,
         costs: costs.own > 0 && costs.foreign > 0 ? costs : undefined,
       })
     },
     restored: restored?.evidence?.judge,
   })
-  const speedUp = createSpeedUp(options, restored?.evidence?.speedUp)
+  const noise = createNoiseScale(restored?.evidence?.noise)
   /** Mean compute per group of recent updates; 0 until known. */
   const costs: Costs = { own: 0, foreign: 0, ...restored?.evidence?.costs }
   let last: SharingInfo['last']
@@ -116,16 +117,18 @@ export function createSharingRecord(
     },
 
     get noise() {
-      return speedUp.noise?.value
+      return noise.groups?.value
     },
 
     observe(parts, learnt, norm) {
       const mine = parts.filter(({ author }) => author === undefined)
       const theirs = parts.filter(({ author }) => author !== undefined)
-      for (const step of stepsOf(parts)) {
-        const unit = (norm === undefined ? undefined : usual?.count) ?? step[0]!.count
-        speedUp.observe({ parts: step, unit, norm: learnt ? norm : undefined, usual: options.usual })
-      }
+      const [small] = mine
+      if (learnt && small && norm !== undefined)
+        noise.observe(
+          { groups: small.groups, squaredNorm: small.gradientNorm ** 2 },
+          { groups: sizeOf(parts, usual?.count ?? small.count), squaredNorm: norm ** 2 },
+        )
       for (const [whose, some] of [
         ['own', mine],
         ['foreign', theirs],
@@ -186,16 +189,12 @@ export function createSharingRecord(
 
     info() {
       const { usual: own, limit } = options
-      const { noise, expected, measured } = speedUp
       return {
         ...judge.state,
         unit: UNIT,
         ...{ own, limit },
         weight: judge.worth,
         ...(last && { last }),
-        ...(noise && Number.isFinite(noise.value) && { noise: estimateOf(noise) }),
-        ...(expected && { expected: estimateOf(expected) }),
-        ...(measured && { measured: estimateOf(measured) }),
         contributors: authors.contributors(),
       }
     },
@@ -204,29 +203,23 @@ export function createSharingRecord(
       const { setAside, ...known } = authors.save()
       return {
         setAside,
-        evidence: { judge: judge.save(), speedUp: speedUp.save(), costs: { ...costs }, ...known },
+        evidence: { judge: judge.save(), noise: noise.save(), costs: { ...costs }, ...known },
       }
     },
   }
 }
 
-/** Splits the parts by optimizer step. The own part of a step comes first, if it has one. */
-function stepsOf(parts: readonly PartReport[]): PartReport[][] {
-  const steps: PartReport[][] = []
-  for (const part of parts) {
-    if (part.author === undefined || steps.length === 0) steps.push([])
-    steps.at(-1)!.push(part)
-  }
-  return steps
+/** Number of own groups with the same noise as all groups of one step. `unit`: terms in an own part. */
+function sizeOf(parts: readonly PartReport[], unit: number): number {
+  return effectiveGroups(
+    parts.flatMap(({ author, groups, scale, count }) =>
+      Array<number>(groups).fill(author === undefined ? 1 : (scale * unit) / count),
+    ),
+  )
 }
 
 function groupsIn(parts: readonly PartReport[]): number {
   return parts.reduce((sum, { groups }) => sum + groups, 0)
-}
-
-/** The interval, without its upper end if that is infinite. */
-function estimateOf({ value, low, high }: Interval): SharingEstimate {
-  return { value, low, ...(Number.isFinite(high) ? { high } : {}) }
 }
 
 /** Sums progress and compute over parts; undefined without parts or without a compass. */

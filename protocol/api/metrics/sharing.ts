@@ -1,42 +1,32 @@
-// Metrics of the benefit of sharing.
+// Metrics of what the model has learnt from, and of whether peers' groups hurt.
 
 import { gauge, type Metric } from './metric.ts'
 
 export const SHARING_METRICS: readonly Metric[] = [
   gauge(
-    'sharing_speed_up',
-    'sharing_speed_up_ratio',
-    '',
-    'Times fewer own rollouts to the same progress than alone, as measured',
-    (s) => s.sharing?.measured?.value,
+    'trained_peers',
+    'trained_peers',
+    'peers',
+    'Peers whose groups the model has been trained on',
+    (s) => s.rollouts?.trainedPeers,
   ),
   gauge(
-    'sharing_speed_up_low',
-    'sharing_speed_up_low_ratio',
-    '',
-    'Lower end of its 95 % interval',
-    (s) => s.sharing?.measured?.low,
-  ),
-  gauge(
-    'sharing_speed_up_high',
-    'sharing_speed_up_high_ratio',
-    '',
-    'Upper end of its 95 % interval',
-    (s) => s.sharing?.measured?.high,
-  ),
-  gauge(
-    'sharing_speed_up_expected',
-    'sharing_speed_up_expected_ratio',
-    '',
-    'The same, as expected from the noise scale',
-    (s) => s.sharing?.expected?.value,
-  ),
-  gauge(
-    'sharing_noise_scale',
-    'sharing_noise_groups',
+    'trained_last_hour',
+    'trained_last_hour_groups',
     'groups',
-    'Gradient noise scale: beyond that many groups in a batch, more hardly help',
-    (s) => s.sharing?.noise?.value,
+    'Groups that the model was trained on in the last hour, by origin',
+    (s) =>
+      s.rollouts?.trainedLastHour && [
+        { labels: { origin: 'own' }, value: s.rollouts.trainedLastHour.own },
+        { labels: { origin: 'foreign' }, value: s.rollouts.trainedLastHour.foreign },
+      ],
+  ),
+  gauge(
+    'trained_peers_last_hour',
+    'trained_last_hour_peers',
+    'peers',
+    'Peers whose groups the model was trained on in the last hour',
+    (s) => s.rollouts?.trainedLastHour?.peers,
   ),
   gauge(
     'sharing_effect',
@@ -77,7 +67,7 @@ export const SHARING_METRICS: readonly Metric[] = [
     'sharing_weight',
     'sharing_weight_ratio',
     '',
-    'What a step takes of the gradient of a peer of whom nothing is known',
+    "Worth of all peers' groups beside own ones, 0 to 1, as measured: 1 until they quite surely bring less",
     (s) => s.sharing?.weight,
   ),
   gauge(
