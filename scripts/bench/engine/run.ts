@@ -1,7 +1,7 @@
 // How fast is the engine? `npm run -s bench:engine [-- --only train --runs 5]`
 //
-// Waggle's engine and PyTorch eager (reference.py; Debian: python3-torch, libopenblas0-pthread), if it is installed,
-// do each job in turns within one run. Quote the ratios: the machines that this runs on are shared, so absolute times
+// Waggle's engine and PyTorch (reference.py), eager and compiled, do each job in turns within one run. PyTorch comes from
+// the Python package index, into .cache. Quote the ratios: the machines that this runs on are shared, so absolute times
 // drift. `rate` counts 6 N flops per trained token and 2 N per sampled one, as a share of this machine's own 1024³
 // matrix product through ONNX Runtime.
 
@@ -9,6 +9,7 @@ import { spawnSync } from 'node:child_process'
 import { availableParallelism, cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { pythonWith } from '../../agents/venv.ts'
 import { JOBS, type Job } from './jobs.ts'
 
 const { values: flags } = parseArgs({
@@ -16,9 +17,12 @@ const { values: flags } = parseArgs({
     only: { type: 'string' },
     runs: { type: 'string', default: '5' },
     rounds: { type: 'string', default: '2' },
+    threads: { type: 'string', default: String(availableParallelism()) },
   },
 })
-const threads = availableParallelism()
+const threads = Number(flags.threads)
+const TORCH = 'torch==2.13.0'
+const python = pythonWith('torch', [TORCH, 'numpy'])
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 
 interface Measured {
@@ -26,7 +30,7 @@ interface Measured {
   peakBytes: number
 }
 
-function measure(command: string, args: string[], job: Job): Measured | undefined {
+function measure(command: string, args: string[], job: Job & { compile?: boolean }): Measured | undefined {
   const input = JSON.stringify({ ...job, threads, runs: Number(flags.runs) })
   const { status, stdout, stderr } = spawnSync(command, args, {
     input,
@@ -42,38 +46,44 @@ function measure(command: string, args: string[], job: Job): Measured | undefine
 
 const waggle = (job: Job): Measured | undefined =>
   measure(process.execPath, ['--import', 'tsx', here('./ours.ts')], job)
-const torch = (job: Job): Measured | undefined => measure('/usr/bin/python3', [here('./reference.py')], job)
+const torch = (job: Job, compile: boolean): Measured | undefined =>
+  measure(python, [here('./reference.py')], { ...job, compile })
 const median = (values: number[]): number => [...values].sort((a, b) => a - b)[values.length >> 1]!
 
-/** Both sides in turn, several times, so that a slow moment of the machine hits both. */
-function pair(job: Job): { ours: Measured; theirs: Measured | undefined } {
-  const ours: Measured[] = []
-  const theirs: Measured[] = []
+/** All sides in turn, several times, so that a slow moment of the machine hits all. */
+function inTurn(job: Job): { ours: Measured; eager: Measured | undefined; compiled: Measured | undefined } {
+  const [ours, eager, compiled]: Measured[][] = [[], [], []]
   for (let round = 0; round < Number(flags.rounds); round++) {
-    const a = waggle(job)
-    if (!a) throw new Error(`${job.name} failed`)
-    ours.push(a)
-    const b = torch(job)
-    if (b) theirs.push(b)
+    const mine = waggle(job)
+    if (!mine) throw new Error(`${job.name} failed`)
+    ours!.push(mine)
+    eager!.push(...some(torch(job, false)))
+    if (job.kind !== 'matmul') compiled!.push(...some(torch(job, true)))
   }
-  const join = (all: Measured[]): Measured => ({
-    seconds: all.flatMap(({ seconds }) => seconds),
-    peakBytes: Math.max(...all.map(({ peakBytes }) => peakBytes)),
-  })
-  return { ours: join(ours), theirs: theirs.length > 0 ? join(theirs) : undefined }
+  return { ours: joined(ours!)!, eager: joined(eager!), compiled: joined(compiled!) }
 }
 
+const some = (measured: Measured | undefined): Measured[] => (measured ? [measured] : [])
+
+const joined = (all: Measured[]): Measured | undefined =>
+  all.length === 0
+    ? undefined
+    : {
+        seconds: all.flatMap(({ seconds }) => seconds),
+        peakBytes: Math.max(...all.map(({ peakBytes }) => peakBytes)),
+      }
+
 console.log(
-  `${cpus()[0]?.model}, ${threads} cores, Node ${process.version}; medians of ${Number(flags.runs) * Number(flags.rounds)}`,
+  `${cpus()[0]?.model}, ${threads} threads, Node ${process.version}, ${TORCH}; medians of ${Number(flags.runs) * Number(flags.rounds)}`,
 )
 console.log(
-  '| job | Waggle | PyTorch eager | times faster | of the matrix-product rate | peak memory / PyTorch |',
+  '| job | Waggle | PyTorch eager | times faster | compiled | times faster | of the matrix-product rate | peak memory / eager |',
 )
-console.log('|---|---|---|---|---|---|')
+console.log('|---|---|---|---|---|---|---|---|')
 let matmulRate: number | undefined
 for (const job of JOBS) {
   if (flags.only && job.kind !== 'matmul' && !job.name.includes(flags.only)) continue
-  const { ours, theirs } = pair(job)
+  const { ours, eager, compiled } = inTurn(job)
   const seconds = median(ours.seconds)
   const rate = job.flops / seconds
   if (job.kind === 'matmul') matmulRate = rate
@@ -81,9 +91,11 @@ for (const job of JOBS) {
     job.kind === 'matmul'
       ? `${(job.flops / value / 1e9).toFixed(0)} GFLOP/s`
       : `${Math.round(job.tokens / value)} tokens/s`
+  const beside = (theirs: Measured | undefined): string[] =>
+    theirs ? [per(median(theirs.seconds)), (median(theirs.seconds) / seconds).toFixed(2)] : ['', '']
+  const share = matmulRate ? `${((100 * rate) / matmulRate).toFixed(0)} %` : ''
+  const memory = eager ? (ours.peakBytes / eager.peakBytes).toFixed(2) : ''
   console.log(
-    `| ${job.name} | ${per(seconds)} | ${theirs ? per(median(theirs.seconds)) : 'not installed'} | ` +
-      `${theirs ? (median(theirs.seconds) / seconds).toFixed(2) : ''} | ${matmulRate ? `${((100 * rate) / matmulRate).toFixed(0)} %` : ''} | ` +
-      `${theirs ? (ours.peakBytes / theirs.peakBytes).toFixed(2) : ''} |`,
+    `| ${[job.name, per(seconds), ...beside(eager), ...beside(compiled), share, memory].join(' | ')} |`,
   )
 }
