@@ -80,7 +80,7 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
       : await openServer(
           { ...options, listen },
           {
-            ...{ token: by.token(), book, caller, isTask: by.isTask, room },
+            ...{ token: by.token(), book, caller, isTask: by.isTask, room, after: by.after },
             dialects: new Map([
               ['/v1/chat/completions', createChat(options, { tokenizer, prompts })],
               ['/v1/responses', createResponses(options, { tokenizer, prompts })],

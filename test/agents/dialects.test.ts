@@ -342,3 +342,38 @@ describe('an answer that the limit cuts off after a call', () => {
     }
   })
 })
+
+describe('a history', () => {
+  const messages = [user('go'), { role: 'assistant', content: 'Action: look' }, user('Observation: a door')]
+
+  it('has an answer as its client got it: without the stop string that ended it', async () => {
+    const prompts: string[] = []
+    g = await testGateway({
+      write(prompt) {
+        prompts.push(prompt)
+        return 'Action: look\nObservation: none'
+      },
+    })
+    const rollout = await g.open()
+    const { body } = await g.chat(rollout, [messages[0]], { stop: ['\nObservation:'] })
+    expect(body.choices[0].message.content).toBe('Action: look')
+    await g.chat(rollout, messages, { stop: ['\nObservation:'] })
+    expect(prompts[1]).toContain('Action: look')
+    expect(prompts[1]!.match(/Observation:/g)).toHaveLength(1)
+  })
+
+  it('that is stored elsewhere is refused', async () => {
+    g = await testGateway({ write: () => 'x' })
+    const { base_url: url, api_key: key } = await g.open()
+    for (const stored of [
+      { conversation: 'conv_1' },
+      { conversation: { id: 'conv_1' } },
+      { prompt: { id: 'pmpt_1' } },
+      { previous_response_id: 'resp_elsewhere' },
+    ]) {
+      const { status, body } = await g.post(`${url}/responses`, { input: 'go', ...stored }, key)
+      expect(status).toBeOneOf([400, 404])
+      expect(body.error.message).toMatch(/Send the messages in "input"|send the whole history/)
+    }
+  })
+})

@@ -1,7 +1,6 @@
 // OpenAI's chat completions.
 
 import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
-import { textDeltas } from '../writing/deltas.ts'
 import {
   type Body,
   type Dialect,
@@ -14,6 +13,7 @@ import {
   secondsOf,
   usageOf,
 } from './dialect.ts'
+import { liveContent } from './live.ts'
 import { messagesIn, withoutOrphans } from './messages.ts'
 import { booleanIn, objectOf } from './objects.ts'
 import { type OfferedTools, textOfArguments, toolsIn } from './offered.ts'
@@ -61,18 +61,20 @@ export function createChat(
       model: options.model,
     })
 
+    const chunkOf = (attempt: Attempt, delta: object): ServerEvent => ({
+      data: {
+        ...headOf(attempt, 'chat.completion.chunk'),
+        choices: [{ index: 0, delta, finish_reason: null }],
+      },
+    })
+
     async function* events(attempt: Attempt): AsyncGenerator<ServerEvent> {
-      // Text that may be part of a tool call or of a stop string can only be sent once that is known.
-      const isLive = tools.length === 0 && stop.length === 0
       const started = headOf(attempt, 'chat.completion.chunk')
-      const chunk = (delta: object, rest: object = { finish_reason: null }): ServerEvent => ({
-        data: { ...started, choices: [{ index: 0, delta, ...rest }] },
-      })
+      const chunk = (delta: object): ServerEvent => chunkOf(attempt, delta)
       yield chunk({ role: 'assistant', content: '' })
-      if (isLive) for await (const piece of textDeltas(attempt, tokenizer)) yield chunk({ content: piece })
+      for await (const content of liveContent(attempt, { tools, stop }, tokenizer)) yield chunk({ content })
       const call = await attempt.done
       const answer = answerOf(call, tools)
-      if (!isLive && answer.content !== '') yield chunk({ content: answer.content })
       if (answer.calls.length > 0)
         yield chunk({ tool_calls: toolCallsOf(answer, offered, (index) => ({ index })) })
       yield {
@@ -100,6 +102,7 @@ export function createChat(
         }
       },
       events,
+      idle: (attempt) => chunkOf(attempt, { content: '' }),
     }
   }
 }

@@ -3,7 +3,6 @@
 import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
 import { invalid } from '../errors.ts'
 import { promptTokens } from '../writing/continue.ts'
-import { textDeltas } from '../writing/deltas.ts'
 import {
   type Body,
   type Dialect,
@@ -15,6 +14,7 @@ import {
   secondsOf,
   usageOf,
 } from './dialect.ts'
+import { liveContent } from './live.ts'
 import { booleanIn } from './objects.ts'
 import { ignoredWishes, limitIn, type Rule, stopIn } from './wishes.ts'
 
@@ -50,12 +50,12 @@ export function createCompletions(options: DialectOptions, { tokenizer }: Dialec
         ...headOf(attempt),
         choices: [{ index: 0, text, ...rest }],
       })
-      const isLive = stop.length === 0
-      if (isLive) for await (const piece of textDeltas(attempt, tokenizer)) yield { data: chunk(piece) }
+      for await (const piece of liveContent(attempt, { tools: [], stop }, tokenizer))
+        yield { data: chunk(piece) }
       const call = await attempt.done
       yield {
         data: {
-          ...chunk(isLive ? '' : call.shown, restOf(call)),
+          ...chunk('', restOf(call)),
           ...recordOf(call, body),
           usage: usageOf(call),
         },

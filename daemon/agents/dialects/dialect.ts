@@ -16,6 +16,8 @@ export interface Prepared {
   answer(call: Call): object
   /** Server-sent events, in order. Each token of the answer is recorded before it is sent. */
   events(attempt: Attempt): AsyncGenerator<ServerEvent>
+  /** An event that tells nothing, sent while an answer is written of which nothing can be told yet. */
+  idle?(attempt: Attempt): ServerEvent
 }
 
 export interface ServerEvent {

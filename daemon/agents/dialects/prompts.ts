@@ -8,7 +8,7 @@ import { pythonJson } from '../../../protocol/json.ts'
 import type { ChatMessage, ChatTemplate, ChatTool } from '../../policy/chat/template.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { plainText } from '../../rollout/writing/conditioning.ts'
-import type { AgentRollout } from '../book/rollout.ts'
+import type { AgentRollout, Call } from '../book/rollout.ts'
 import { invalid } from '../errors.ts'
 import { promptTokens } from '../writing/continue.ts'
 import { resultInWords } from './messages.ts'
@@ -33,11 +33,12 @@ export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {
       const written = calls.map((call) => ({ call, answer: answerOf(call, tools) }))
       const asWritten = (message: ChatMessage): string | undefined => {
         const asked = message.tool_calls ?? []
-        return written.findLast(({ answer }) =>
+        const own = written.findLast(({ answer }) =>
           answer.calls.length === 0
             ? asked.length === 0 && answer.content === message.content
             : answer.calls.map(({ id }) => id).join() === asked.map(({ id }) => id).join(),
-        )?.call.text
+        )
+        return own && saidIn(own.call)
       }
       const plain = messages.map((message): ChatMessage => {
         const own = message.role === 'assistant' ? asWritten(message) : undefined
@@ -52,6 +53,14 @@ export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {
       return { promptText, prompt: promptTokens(promptText, calls, { tokenizer, encode }) }
     },
   }
+}
+
+/**
+ * An answer as it is in the history. A stop string, and what follows it, is in no history that the client knows of. A
+ * character that was cut off at the end is: its tokens are the answer's last.
+ */
+function saidIn({ text, shown }: Call): string {
+  return /^\ufffd*$/.test(text.slice(shown.length)) ? text : shown
 }
 
 interface Places {

@@ -2,8 +2,7 @@
 
 import type { ChatMessage } from '../../policy/chat/template.ts'
 import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
-import { AgentError } from '../errors.ts'
-import { textDeltas } from '../writing/deltas.ts'
+import { AgentError, invalid } from '../errors.ts'
 import {
   type Body,
   type Dialect,
@@ -15,6 +14,7 @@ import {
   secondsOf,
 } from './dialect.ts'
 import { itemsIn } from './items.ts'
+import { liveContent } from './live.ts'
 import { withoutOrphans } from './messages.ts'
 import { booleanIn } from './objects.ts'
 import { toolsIn } from './offered.ts'
@@ -44,6 +44,7 @@ export function createResponses(
   { tokenizer, prompts }: DialectParts & { prompts: ChatPrompts },
 ): Dialect {
   return (body: Body, rollout: AgentRollout) => {
+    refuseStored(body)
     const offered = toolsIn(body)
     const { tools } = offered
     const { instructions } = body
@@ -123,11 +124,11 @@ export function createResponses(
         }),
         event('response.content_part.added', { ...place, part: textPart('') }),
       ]
-      const isLive = tools.length === 0
-      if (isLive) {
-        yield* opening()
-        for await (const delta of textDeltas(attempt, tokenizer))
-          yield event('response.output_text.delta', { ...place, delta, logprobs: [] })
+      let isOpen = false
+      for await (const delta of liveContent(attempt, { tools, stop: [] }, tokenizer)) {
+        if (!isOpen) yield* opening()
+        isOpen = true
+        yield event('response.output_text.delta', { ...place, delta, logprobs: [] })
       }
       const call = await attempt.done
       const output = outputOf(call)
@@ -137,10 +138,7 @@ export function createResponses(
           continue
         }
         const { content } = answerOf(call, tools)
-        if (!isLive) {
-          yield* opening()
-          yield event('response.output_text.delta', { ...place, delta: content, logprobs: [] })
-        }
+        if (!isOpen) yield* opening()
         yield event('response.output_text.done', { ...place, text: content, logprobs: [] })
         yield event('response.content_part.done', { ...place, part: partOf(content, call) })
         yield event('response.output_item.done', { output_index: index, item })
@@ -165,6 +163,16 @@ export function createResponses(
   }
 }
 
+/** What these name is kept at OpenAI and not here: without it, the model would answer another question. */
+function refuseStored(body: Body): void {
+  for (const name of ['conversation', 'prompt'])
+    if (body[name] !== undefined && body[name] !== null)
+      throw invalid(
+        `"${name}" names something that is stored elsewhere, which the node does not have`,
+        'Send the messages in "input", or continue an answer of this rollout with "previous_response_id".',
+      )
+}
+
 interface Kept {
   messages: readonly ChatMessage[]
   tools: Parameters<typeof answerOf>[1]
@@ -179,6 +187,7 @@ function earlierOf({ previous_response_id: id }: Body, { calls }: AgentRollout):
       404,
       'unknown_response',
       'this rollout has no response with the id of previous_response_id',
+      { hint: 'Use the id of an answer of /responses in the same rollout, or send the whole history.' },
     )
   const { messages, tools } = call.conversation as Kept
   return [...messages, answerMessage(answerOf(call, tools))]

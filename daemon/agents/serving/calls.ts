@@ -13,19 +13,23 @@ export interface AnswerParts {
   path: string
   dialect: Dialect
   caller: Caller
+  after(ms: number, run: () => void): () => void
 }
 
 export async function answerCall(
   request: IncomingMessage,
   response: ServerResponse,
-  { rollout, path, dialect, caller }: AnswerParts,
+  { rollout, path, dialect, caller, after }: AnswerParts,
 ): Promise<void> {
   const { bytes, body } = await readBody(request)
   const prepared = dialect(body, rollout)
   const attempt = caller.call(rollout, identityOf(request, path, bytes), prepared.make)
   follow(attempt, response)
   if (prepared.ignored.length > 0) response.setHeader('x-waggle-ignored', prepared.ignored.join(', '))
-  if (prepared.stream) return await sendEvents(response, prepared.events(attempt))
+  if (prepared.stream) {
+    const idle = prepared.idle?.(attempt)
+    return await sendEvents(response, prepared.events(attempt), { idle, after })
+  }
   const call = await attempt.done
   if (!response.destroyed) sendJson(response, 200, prepared.answer(call))
 }

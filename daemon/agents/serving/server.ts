@@ -28,6 +28,7 @@ export interface ServerParts {
   isTask(name: string): boolean
   /** Waits until another group may begin. Throws 429 if that takes too long. */
   room(): Promise<void>
+  after(ms: number, run: () => void): () => void
   /** Called with errors that are bugs. */
   onBug(error: unknown, path: string): void
 }
@@ -128,7 +129,13 @@ export async function openServer({ listen, model }: ServerOptions, by: ServerPar
       throw new AgentError(400, 'no_rollout', 'a call of the model belongs to a rollout', {
         hint: 'Open one with POST /v1/rollouts and use its base_url and api_key.',
       })
-    await answerCall(request, response, { rollout: owner, path: rest, dialect, caller: by.caller })
+    await answerCall(request, response, {
+      rollout: owner,
+      path: rest,
+      dialect,
+      caller: by.caller,
+      after: by.after,
+    })
   }
 
   const server = createServer(

@@ -7,6 +7,8 @@ import { isUnderWay, requireUnderWay } from '../book/book.ts'
 import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
 import { AgentError, busy, invalid } from '../errors.ts'
 import type { Answers } from './answers.ts'
+import { stopAt } from './stops.ts'
+import { textReader } from './text.ts'
 
 /** Identifies requests that repeat an earlier one. */
 export interface Identity {
@@ -94,7 +96,7 @@ export function createCaller(
     const { maxNewTokens } = options
     const listeners = new Set<() => void>()
     const drawn: number[] = []
-    const textOf = (): string => tokenizer.decodeCompletion(Int32Array.from(drawn))
+    const textOf = textReader(tokenizer)
     const record = async (): Promise<Call> => {
       rollout.running += 1
       try {
@@ -108,7 +110,7 @@ export function createCaller(
           onToken(token) {
             drawn.push(token)
             for (const listener of listeners) listener()
-            return stop.length > 0 && stopAt(textOf(), stop) !== undefined
+            return stop.length > 0 && stopAt(textOf(drawn), stop) !== undefined
           },
         })
         if (sample.finish === 'aborted')
@@ -199,10 +201,4 @@ function shownOf(text: string, finish: Sample['finish'], stop: readonly string[]
   const end = stopAt(text, stop)
   if (end !== undefined) return text.slice(0, end)
   return finish === 'length' ? text.replace(/\ufffd+$/, '') : text
-}
-
-/** Where the first of these strings begins in the text; undefined if it contains none. */
-function stopAt(text: string, stop: readonly string[]): number | undefined {
-  const places = stop.map((one) => text.indexOf(one)).filter((at) => at >= 0)
-  return places.length > 0 ? Math.min(...places) : undefined
 }
