@@ -4,7 +4,6 @@
 // the same.
 
 import { createHash } from 'node:crypto'
-import { Tokenizer as HuggingFaceTokenizer } from '@huggingface/tokenizers'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import type { Example, Finish } from '../../../protocol/train/index.ts'
@@ -12,6 +11,7 @@ import { withDeadline } from '../chat/deadline.ts'
 import { askThrough, replyThrough, SYSTEM } from '../chat/prompts.ts'
 import { type ChatMessage, type ChatTemplate, createChatTemplate } from '../chat/template.ts'
 import type { JsonObject } from '../files/model-files.ts'
+import { openTokenizer } from './library.ts'
 import { namedTokens, stopTokens as stopTokensOf } from './special-tokens.ts'
 
 export interface TokenizerFiles {
@@ -66,7 +66,7 @@ const LIMIT_MS = { read: 30_000, encode: 5000 }
 
 export function createTokenizer(files: TokenizerFiles): Tokenizer {
   const { tokenizer, config } = files
-  const core = attempt('tokenizer.json', LIMIT_MS.read, () => new HuggingFaceTokenizer(tokenizer, config))
+  const core = attempt('tokenizer.json', LIMIT_MS.read, () => openTokenizer(tokenizer, config))
   const places = {
     ids: Array.isArray(files.generation) ? files.generation : [files.generation as JsonObject],
     texts: [config, files.specialTokens],
