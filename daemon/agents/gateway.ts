@@ -74,6 +74,7 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
   }
 
   const { listen } = options
+  const parts = { tokenizer, prompts, onUnkept: book.unkept }
   const server =
     listen === undefined
       ? undefined
@@ -82,10 +83,10 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
           {
             ...{ token: by.token(), book, caller, isTask: by.isTask, room, after: by.after },
             dialects: new Map([
-              ['/v1/chat/completions', createChat(options, { tokenizer, prompts })],
-              ['/v1/responses', createResponses(options, { tokenizer, prompts })],
-              ['/v1/completions', createCompletions(options, { tokenizer })],
-              ['/inference/v1/generate', createGenerate(options, { tokenizer })],
+              ['/v1/chat/completions', createChat(options, parts)],
+              ['/v1/responses', createResponses(options, parts)],
+              ['/v1/completions', createCompletions(options, parts)],
+              ['/inference/v1/generate', createGenerate(options, parts)],
             ]),
             onBug: (error, path) =>
               by.log(

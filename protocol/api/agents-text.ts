@@ -9,11 +9,15 @@ export function agentsText({
   groups,
   begun,
   dropped,
+  unkept = {},
   reward,
   evalReward,
   environments = [],
 }: AgentsInfo): string {
-  const lost = Object.entries(dropped).map(([why, times]) => `${count(times)} ${why}`)
+  const told = (counts: Record<string, number>): string =>
+    Object.entries(counts)
+      .map(([what, times]) => `${count(times)} ${what}`)
+      .join(', ')
   return [
     // First, because a narrow window cuts off the rest.
     ...environments.flatMap(({ trouble }) => (trouble === undefined ? [] : [`! ${trouble}`])),
@@ -22,7 +26,8 @@ export function agentsText({
     `${count(groups)} groups${begun > 0 ? ` + ${count(begun)} begun` : ''}`,
     ...(reward === undefined ? [] : [`reward ${decimal(reward)}`]),
     ...(evalReward === undefined ? [] : [`eval ${decimal(evalReward)}`]),
-    ...(lost.length === 0 ? [] : [`dropped: ${lost.join(', ')}`]),
+    ...(told(dropped) === '' ? [] : [`dropped: ${told(dropped)}`]),
+    ...(told(unkept) === '' ? [] : [`not kept: ${told(unkept)}`]),
     'not shared',
   ].join('  ')
 }

@@ -305,6 +305,11 @@ export interface AgentsInfo {
   rows: number
   /** Rollouts that were dropped, by reason. Reasons are a small fixed set of words. */
   dropped: Record<string, number>
+  /**
+   * Requests with settings that were ignored, and answers that are not what a setting asked for, such as JSON, by the
+   * setting's name.
+   */
+  unkept?: Record<string, number>
   /** Mean of recent rewards in training; `evalReward` is the one in evaluation. */
   reward?: number
   evalReward?: number

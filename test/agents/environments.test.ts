@@ -3,6 +3,7 @@
 
 import { afterEach, describe, expect, it } from 'vitest'
 import { actionMaker, shownText } from '../../daemon/agents/environments/openenv/actions.ts'
+import { replyIn } from '../../daemon/agents/environments/openenv/messages.ts'
 import { type OpenEnvOptions, openOpenEnv } from '../../daemon/agents/index.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { agentsText } from '../../protocol/api/index.ts'
@@ -252,6 +253,24 @@ describe('text and actions', () => {
     const several = make({ word, count }, ['word', 'count'])
     expect(several('So: {"word": "go", "count": 2}!')).toEqual({ word: 'go', count: 2 })
     expect(several('no idea')).toEqual({})
+  })
+
+  it('keep the digits of numbers', () => {
+    const options = { name: 'e', field: undefined }
+    const order = actionMaker({ properties: { id: { type: 'integer' } }, required: ['id'] }, options)
+    expect(JSON.stringify(order('<answer>9007199254740993</answer>'))).toBe('{"id":9007199254740993}')
+    expect(JSON.stringify(order('+007'))).toBe('{"id":7}')
+    const pair = actionMaker({ properties: { a: {}, b: {} }, required: ['a', 'b'] }, options)
+    expect(JSON.stringify(pair('{"a": 1.0, "b": 12345678901234567890}'))).toBe(
+      '{"a":1.0,"b":12345678901234567890}',
+    )
+    const reply = replyIn(
+      '{"type": "observation", "data": {"observation": {"id": 9007199254740993, "at": 1.0}, "reward": 1.0}}',
+    )
+    expect(reply?.data).toMatchObject({ reward: 1 })
+    expect(
+      shownText((reply as { data: { observation: Record<string, unknown> } }).data.observation, undefined),
+    ).toBe('{"id":9007199254740993,"at":1.0}')
   })
 
   it('an observation is its only text, or the field of the config, or all of it', () => {

@@ -132,6 +132,27 @@ describe('an episode of a resources server', () => {
     expect(said!.content![0]!.text).toBe('done')
   })
 
+  it('sends rows and arguments with the digits that they were written with', async () => {
+    const bodies: string[] = []
+    const parts = {
+      async fetch(_: unknown, { body }: RequestInit = {}) {
+        bodies.push(body as string)
+        return Response.json({ reward: 0 })
+      },
+      ...{ now: () => 0, after: () => () => {} },
+    }
+    const line = JSON.stringify(row(2)).replace('"goal":2', '"goal":9007199254740993,"ratio":1.0')
+    const { open } = await openNemoGym({ ...OPTIONS, rows: rowsIn(line, 'rows.jsonl') }, parts)
+    const session = await open()
+    await session.reset(0)
+    await session.step({ content: '', calls: [{ id: 'c', name: 'add', arguments: '{"count": 1.0}' }] })
+    await session.end()
+    const [, seeded, called, judged] = bodies
+    expect(seeded).toContain('"goal":9007199254740993,"ratio":1.0')
+    expect(called).toBe('{"count":1.0}')
+    expect(judged).toContain('"goal":9007199254740993,"ratio":1.0')
+  })
+
   it('shows the model what a tool says of a wrong call', async () => {
     const { server } = await played({
       write: (prompt) =>

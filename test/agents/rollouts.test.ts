@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { TURN_MARK } from '../../protocol/plugin/index.ts'
 import { hasSignal, isShareable, scoresOf } from '../../protocol/train/index.ts'
-import { type TestGateway, testGateway } from './gateway.ts'
+import { type TestGateway, TOKEN, testGateway } from './gateway.ts'
 
 const user = (content: string) => ({ role: 'user', content })
 let g: TestGateway
@@ -275,4 +275,12 @@ describe('opening', () => {
     expect((await g.post('/v1/rollouts', {})).status).toBe(200)
     expect(g.info().dropped).toEqual({ 'no reward': 64 })
   })
+})
+
+it('metadata keeps the digits of its numbers', async () => {
+  const { body } = await g.post('/v1/rollouts', '{"metadata": {"order": 9007199254740993, "ratio": 1.0}}')
+  const response = await fetch(`${g.url}/v1/rollouts/${body.id}`, {
+    headers: { authorization: `Bearer ${TOKEN}` },
+  })
+  expect(await response.text()).toContain('{"order":9007199254740993,"ratio":1.0}')
 })

@@ -44,6 +44,8 @@ export interface Book {
   finish(rollout: AgentRollout, outcome: 'succeeded' | 'failed'): void
   /** Drops rollouts past their deadline, and hands on groups that nobody can complete any more. */
   expire(): Promise<void>
+  /** Counts settings that a request or its answer does not keep. */
+  unkept(names: readonly string[]): void
   /** Groups that have begun and are not handed on yet, except those in which nothing has happened for a while. */
   readonly active: number
   /** True if a rollout with this request would begin a new group. */
@@ -173,6 +175,7 @@ export function createBook(options: BookOptions, by: BookParts): Book {
       for (const group of pending.due(now)) await handOn(group)
     },
 
+    unkept: tally.unkept,
     get active() {
       return pending.activeSince(by.now() - IDLE_MS)
     },

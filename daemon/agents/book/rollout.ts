@@ -10,6 +10,8 @@ export interface Call {
   readonly prompt: Int32Array
   /** The prompt as text, if it was made from text. A later prompt may continue it. */
   readonly promptText: string | undefined
+  /** The start of a tool call, with which the prompt ends. The answer's text goes on from there. */
+  readonly begun?: string | undefined
   /** The conversation up to the answer, for dialects in which a later request continues it by its id. */
   readonly conversation: unknown
   readonly sample: Sample

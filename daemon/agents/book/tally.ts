@@ -5,17 +5,22 @@ import type { Group } from '../../../protocol/train/index.ts'
 
 /** How many of the latest rewards count as recent. */
 const RECENT = 256
+/** How many names of settings are told apart. Clients choose them. */
+const MOST_NAMES = 16
 
 export interface Tally {
   reward(mode: 'train' | 'eval', value: number): void
   drop(why: string): void
+  /** Settings that a request or its answer does not keep. */
+  unkept(names: readonly string[]): void
   group(group: Group): void
-  info(): Pick<AgentsInfo, 'rewarded' | 'groups' | 'rows' | 'dropped' | 'reward' | 'evalReward'>
+  info(): Pick<AgentsInfo, 'rewarded' | 'groups' | 'rows' | 'dropped' | 'unkept' | 'reward' | 'evalReward'>
 }
 
 export function createTally(): Tally {
   const recent = { train: [] as number[], eval: [] as number[] }
   const dropped: Record<string, number> = {}
+  const unkept = new Map<string, number>()
   let [rewarded, groups, rows] = [0, 0, 0]
   const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length
   return {
@@ -27,12 +32,20 @@ export function createTally(): Tally {
     drop(why) {
       dropped[why] = (dropped[why] ?? 0) + 1
     },
+    unkept(names) {
+      // Every client names a model of its own.
+      for (const name of names.filter((one) => one !== 'model')) {
+        const key = unkept.has(name) || unkept.size < MOST_NAMES ? name : 'other'
+        unkept.set(key, (unkept.get(key) ?? 0) + 1)
+      }
+    },
     group({ rollouts }) {
       groups += 1
       rows += rollouts.length
     },
     info: () => ({
       ...{ rewarded, groups, rows, dropped: { ...dropped } },
+      ...(unkept.size === 0 ? {} : { unkept: Object.fromEntries(unkept) }),
       ...(recent.train.length === 0 ? {} : { reward: mean(recent.train) }),
       ...(recent.eval.length === 0 ? {} : { evalReward: mean(recent.eval) }),
     }),

@@ -18,7 +18,8 @@ import { messagesIn, withoutOrphans } from './messages.ts'
 import { booleanIn, objectOf } from './objects.ts'
 import { type OfferedTools, textOfArguments, toolsIn } from './offered.ts'
 import type { ChatPrompts } from './prompts.ts'
-import { type Answer, answerOf, isFreeChoice } from './tools.ts'
+import { type Answer, answerOf } from './tools.ts'
+import { wantedIn } from './wanted.ts'
 import { ignoredWishes, limitIn, type Rule, stopIn } from './wishes.ts'
 
 const FIELDS: Record<string, Rule> = {
@@ -26,19 +27,18 @@ const FIELDS: Record<string, Rule> = {
   // Log-probs of tokens that were not sampled are not recorded.
   logprobs: 'read',
   top_logprobs: (value) => value === 0,
-  tool_choice: isFreeChoice,
-  parallel_tool_calls: (value) => value === true,
-  response_format: (value) => (value as { type?: unknown }).type === 'text',
+  ...{ tool_choice: 'read', parallel_tool_calls: 'read', response_format: 'read' },
 }
 
 export function createChat(
   options: DialectOptions,
-  { tokenizer, prompts }: DialectParts & { prompts: ChatPrompts },
+  { tokenizer, prompts, onUnkept }: DialectParts & { prompts: ChatPrompts },
 ): Dialect {
   return (body: Body, rollout: AgentRollout) => {
     const { messages, has: hasOrphans } = withoutOrphans(messagesIn(body.messages))
     const offered = toolsIn(body)
     const { tools } = offered
+    const wanted = wantedIn(body, offered, { ...options, format: body.response_format })
     const stop = stopIn(body)
     const maxNewTokens = limitIn(body, 'max_completion_tokens', 'max_tokens')
     const withUsage = body.stream_options
@@ -47,6 +47,7 @@ export function createChat(
     const withLogprobs = booleanIn(body, 'logprobs')
     const ignored = ignoredWishes(body, FIELDS, options, [
       ...offered.ignored,
+      ...wanted.ignored,
       ...(hasOrphans ? ['messages.tool_call_id'] : []),
     ])
     const choiceOf = (call: Call, answer: Answer): object => ({
@@ -72,7 +73,8 @@ export function createChat(
       const started = headOf(attempt, 'chat.completion.chunk')
       const chunk = (delta: object): ServerEvent => chunkOf(attempt, delta)
       yield chunk({ role: 'assistant', content: '' })
-      for await (const content of liveContent(attempt, { tools, stop }, tokenizer)) yield chunk({ content })
+      for await (const content of liveContent(attempt, { tools, stop, ...wanted.told }, tokenizer))
+        yield chunk({ content })
       const call = await attempt.done
       const answer = answerOf(call, tools)
       if (answer.calls.length > 0)
@@ -91,7 +93,11 @@ export function createChat(
     return {
       ignored,
       stream: booleanIn(body, 'stream'),
-      make: () => ({ ...prompts.of({ messages, tools }, rollout), stop, maxNewTokens }),
+      make() {
+        onUnkept?.(ignored)
+        const prompt = prompts.of({ messages, tools, ...wanted.told }, rollout)
+        return { ...prompt, ...wanted.request(prompt, onUnkept), stop, maxNewTokens }
+      },
       answer(call) {
         const answer = answerOf(call, tools)
         return {

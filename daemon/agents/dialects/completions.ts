@@ -23,7 +23,7 @@ const FIELDS: Record<string, Rule> = {
   echo: (value) => value === false,
 }
 
-export function createCompletions(options: DialectOptions, { tokenizer }: DialectParts): Dialect {
+export function createCompletions(options: DialectOptions, { tokenizer, onUnkept }: DialectParts): Dialect {
   return (body: Body, rollout: AgentRollout) => {
     const given = promptIn(body.prompt)
     const stop = stopIn(body)
@@ -67,6 +67,7 @@ export function createCompletions(options: DialectOptions, { tokenizer }: Dialec
       ignored,
       stream: booleanIn(body, 'stream'),
       make() {
+        onUnkept?.(ignored)
         if (typeof given !== 'string') return { prompt: given, stop, maxNewTokens }
         const encode = (text: string): Int32Array => tokenizer.encodeText(text)
         return {

@@ -36,6 +36,8 @@ export interface DialectOptions {
 
 export interface DialectParts {
   tokenizer: Tokenizer
+  /** Called with the names of settings that a request or its answer does not keep. */
+  onUnkept?(names: readonly string[]): void
 }
 
 export type Dialect = (body: Body, rollout: AgentRollout) => Prepared

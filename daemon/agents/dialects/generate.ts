@@ -21,7 +21,7 @@ const SAMPLING: Record<string, Rule> = {
   ...{ detokenize: 'read', skip_special_tokens: 'read' },
 }
 
-export function createGenerate(options: DialectOptions, { tokenizer }: DialectParts): Dialect {
+export function createGenerate(options: DialectOptions, { tokenizer, onUnkept }: DialectParts): Dialect {
   return (body: Body) => {
     const prompt = tokensIn(body.token_ids, '"token_ids" must be a list of token ids')
     const sampling = objectOf(body.sampling_params ?? {}, '"sampling_params"')
@@ -47,7 +47,10 @@ export function createGenerate(options: DialectOptions, { tokenizer }: DialectPa
     return {
       ignored,
       stream: false,
-      make: () => ({ prompt, stop: stopIn(sampling), maxNewTokens: limitIn(sampling, 'max_tokens') }),
+      make() {
+        onUnkept?.(ignored)
+        return { prompt, stop: stopIn(sampling), maxNewTokens: limitIn(sampling, 'max_tokens') }
+      },
       answer,
       async *events(attempt) {
         yield { data: answer(await attempt.done) }

@@ -11,18 +11,21 @@ import { answerOf, readerOf } from './tools.ts'
 export interface LiveOptions {
   tools: readonly ChatTool[]
   stop: readonly string[]
+  /** The answer begins within a call. */
+  forced?: object | undefined
 }
 
 /** Yields the content in pieces. Joined together they are the content of the recorded answer. */
 export async function* liveContent(
   attempt: Attempt,
-  { tools, stop }: LiveOptions,
+  { tools, stop, forced }: LiveOptions,
   tokenizer: Pick<Tokenizer, 'decodeCompletion'>,
 ): AsyncGenerator<string> {
   const reader = readerOf({}, tools)
   let [text, sent] = ['', 0]
   for await (const piece of textDeltas(attempt, tokenizer)) {
     text += piece
+    if (forced) continue
     let sure = beforeStop(text, stop)
     if (tools.length > 0) {
       reader.read(sure, false)

@@ -5,29 +5,41 @@
 // If a template has no place for tools or for a system message, they are put into a user message.
 
 import { pythonJson } from '../../../protocol/json.ts'
-import type { ChatMessage, ChatTemplate, ChatTool } from '../../policy/chat/template.ts'
+import type { ChatMessage, ChatTool } from '../../policy/chat/template.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { plainText } from '../../rollout/writing/conditioning.ts'
 import type { AgentRollout, Call } from '../book/rollout.ts'
 import { invalid } from '../errors.ts'
 import { promptTokens } from '../writing/continue.ts'
 import { resultInWords } from './messages.ts'
+import { type Places, placesOf } from './places.ts'
 import { answerOf } from './tools.ts'
 
 export interface Conversation {
   messages: readonly ChatMessage[]
   tools: readonly ChatTool[]
+  /** What the model is told of the form of its answer. */
+  words?: string | undefined
+  /** The answer is a call: of this tool, or of any. It is begun where the template's calls can be read. */
+  forced?: { name?: string } | undefined
+}
+
+export interface Prompt {
+  prompt: Int32Array
+  promptText: string
+  /** The start of the call, with which the prompt ends. */
+  begun?: string | undefined
 }
 
 export interface ChatPrompts {
-  of(conversation: Conversation, rollout: AgentRollout): { prompt: Int32Array; promptText: string }
+  of(conversation: Conversation, rollout: AgentRollout): Prompt
 }
 
 export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {
   const { template } = tokenizer
   const places = template && placesOf(template)
   return {
-    of({ messages, tools }, { calls }) {
+    of({ messages, tools, words, forced }, { calls }) {
       if (!template || !places)
         throw invalid('the model has no chat template', 'It continues text: use /completions.')
       const written = calls.map((call) => ({ call, answer: answerOf(call, tools) }))
@@ -47,10 +59,13 @@ export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {
         if (tokenizer.mayHoldSpecial?.(content) === false) return message
         return { ...message, content: plainText(tokenizer, content) }
       })
-      const fit = withSystem(withTools(plain, tools, places), places)
-      const promptText = template.render(fit, { prompt: true, ...(places.tools ? { tools } : {}) })
+      const told = withWords(withTools(plain, tools, places), words && plainText(tokenizer, words))
+      const fit = withSystem(told, places)
+      const begun = forced && beginningOf(forced, places)
+      const rendered = template.render(fit, { prompt: true, ...(places.tools ? { tools } : {}) })
+      const promptText = `${rendered}${begun ?? ''}`
       const encode = (text: string): Int32Array => tokenizer.encode(text)
-      return { promptText, prompt: promptTokens(promptText, calls, { tokenizer, encode }) }
+      return { promptText, begun, prompt: promptTokens(promptText, calls, { tokenizer, encode }) }
     },
   }
 }
@@ -59,54 +74,30 @@ export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {
  * An answer as it is in the history. A stop string, and what follows it, is in no history that the client knows of. A
  * character that was cut off at the end is: its tokens are the answer's last.
  */
-function saidIn({ text, shown }: Call): string {
-  return /^\ufffd*$/.test(text.slice(shown.length)) ? text : shown
+function saidIn({ text, shown, begun = '' }: Call): string {
+  return `${begun}${/^\ufffd*$/.test(text.slice(shown.length)) ? text : shown}`
 }
 
-interface Places {
-  tools: boolean
-  /** Tool calls and their results. */
-  calls: boolean
-  system: boolean
-}
-
-/** Finds out which of these the template shows. */
-function placesOf(template: ChatTemplate): Places {
-  const mark = 'waggle-mark'
-  const shows = (messages: ChatMessage[], tools?: ChatTool[]): boolean => {
-    try {
-      return template.render(messages, { prompt: true, tools }).includes(mark)
-    } catch {
-      return false
-    }
-  }
-  const user: ChatMessage = { role: 'user', content: 'go' }
-  const showsCall = (name: string, result: string): boolean =>
-    shows([
-      user,
-      {
-        role: 'assistant',
-        content: '',
-        tool_calls: [{ id: 'call_1', type: 'function', function: { name, arguments: {} } }],
-      },
-      { role: 'tool', content: result, tool_call_id: 'call_1' },
-    ])
-  return {
-    tools: shows([user], [{ type: 'function', function: { name: mark, description: '', parameters: {} } }]),
-    // Both are tested, because a template that writes any role and content shows results but no calls.
-    calls: showsCall(mark, 'seen') && showsCall('look', mark),
-    system: shows([{ role: 'system', content: mark }, user]),
-  }
+function beginningOf({ name }: { name?: string }, { call }: Places): string | undefined {
+  return call && (name === undefined ? call.before : `${call.before}${name}${call.between}`)
 }
 
 function withTools(messages: ChatMessage[], tools: readonly ChatTool[], places: Places): ChatMessage[] {
   const fit = places.calls ? messages : messages.map(inWords)
   if (places.tools || tools.length === 0) return fit
   const list = tools.map(({ function: one }) => pythonJson(one)).join('\n')
-  const words = `Tools:\n${list}\nTo call one, answer with <tool_call>{"name": …, "arguments": {…}}</tool_call>.`
-  const [first, ...rest] = fit
+  return withWords(
+    fit,
+    `Tools:\n${list}\nTo call one, answer with <tool_call>{"name": …, "arguments": {…}}</tool_call>.`,
+  )
+}
+
+/** Puts words at the end of the first system message. */
+function withWords(messages: ChatMessage[], words: string | undefined): ChatMessage[] {
+  if (words === undefined) return messages
+  const [first, ...rest] = messages
   if (first?.role === 'system') return [{ ...first, content: `${first.content}\n\n${words}` }, ...rest]
-  return [{ role: 'system', content: words }, ...fit]
+  return [{ role: 'system', content: words }, ...messages]
 }
 
 /** Writes a tool call as text of the assistant, and a tool result as text of the user. */

@@ -16,11 +16,12 @@ import {
 import { itemsIn } from './items.ts'
 import { liveContent } from './live.ts'
 import { withoutOrphans } from './messages.ts'
-import { booleanIn } from './objects.ts'
+import { booleanIn, objectOf } from './objects.ts'
 import { toolsIn } from './offered.ts'
 import { callItem, messageItem, textPart } from './output.ts'
 import type { ChatPrompts } from './prompts.ts'
-import { answerMessage, answerOf, isFreeChoice } from './tools.ts'
+import { answerMessage, answerOf } from './tools.ts'
+import { wantedIn } from './wanted.ts'
 import { ignoredWishes, limitIn, type Rule } from './wishes.ts'
 
 const FIELDS: Record<string, Rule> = {
@@ -31,22 +32,23 @@ const FIELDS: Record<string, Rule> = {
     max_output_tokens: 'read',
     include: 'read',
   },
-  tool_choice: isFreeChoice,
-  parallel_tool_calls: (value) => value === true,
+  ...{ tool_choice: 'read', parallel_tool_calls: 'read', text: 'read' },
   truncation: (value) => value === 'disabled',
   background: (value) => value === false,
-  text: (value) => ((value as { format?: { type?: unknown } }).format?.type ?? 'text') === 'text',
   top_logprobs: (value) => value === 0,
 }
 
 export function createResponses(
   options: DialectOptions,
-  { tokenizer, prompts }: DialectParts & { prompts: ChatPrompts },
+  { tokenizer, prompts, onUnkept }: DialectParts & { prompts: ChatPrompts },
 ): Dialect {
   return (body: Body, rollout: AgentRollout) => {
     refuseStored(body)
     const offered = toolsIn(body)
     const { tools } = offered
+    const format =
+      body.text === undefined || body.text === null ? undefined : objectOf(body.text, '"text"').format
+    const wanted = wantedIn(body, offered, { ...options, format })
     const { instructions } = body
     const input = itemsIn(body.input)
     const { messages, has: hasOrphans } = withoutOrphans([...earlierOf(body, rollout), ...input.messages])
@@ -55,6 +57,7 @@ export function createResponses(
     const withLogprobs = Array.isArray(body.include) && body.include.includes('message.output_text.logprobs')
     const ignored = ignoredWishes(body, FIELDS, options, [
       ...offered.ignored,
+      ...wanted.ignored,
       ...input.ignored,
       ...(hasOrphans ? ['input.call_id'] : []),
     ])
@@ -72,7 +75,7 @@ export function createResponses(
       },
       model: options.model,
       output: [],
-      parallel_tool_calls: true,
+      parallel_tool_calls: body.parallel_tool_calls !== false,
       previous_response_id: body.previous_response_id ?? null,
       ...{
         temperature: options.temperature,
@@ -125,7 +128,7 @@ export function createResponses(
         event('response.content_part.added', { ...place, part: textPart('') }),
       ]
       let isOpen = false
-      for await (const delta of liveContent(attempt, { tools, stop: [] }, tokenizer)) {
+      for await (const delta of liveContent(attempt, { tools, stop: [], ...wanted.told }, tokenizer)) {
         if (!isOpen) yield* opening()
         isOpen = true
         yield event('response.output_text.delta', { ...place, delta, logprobs: [] })
@@ -151,12 +154,17 @@ export function createResponses(
     return {
       ignored,
       stream: booleanIn(body, 'stream'),
-      make: () => ({
-        ...prompts.of({ messages: asked, tools }, rollout),
-        conversation: { messages, tools },
-        stop: [],
-        maxNewTokens: limitIn(body, 'max_output_tokens'),
-      }),
+      make() {
+        onUnkept?.(ignored)
+        const prompt = prompts.of({ messages: asked, tools, ...wanted.told }, rollout)
+        return {
+          ...prompt,
+          ...wanted.request(prompt, onUnkept),
+          conversation: { messages, tools },
+          stop: [],
+          maxNewTokens: limitIn(body, 'max_output_tokens'),
+        }
+      },
       answer: whole,
       events,
     }

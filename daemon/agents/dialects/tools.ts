@@ -19,16 +19,11 @@ export interface Answer {
   calls: ToolCall[]
 }
 
-/** The model cannot be forced to call a tool, so other choices are not granted. */
-export function isFreeChoice(choice: unknown): boolean {
-  return choice === 'auto' || choice === 'none'
-}
+/** What is read of a call. */
+export type AnswerText = Pick<Call, 'id' | 'shown'> & Partial<Pick<Call, 'promptText' | 'begun'>>
 
 /** The reader of an answer to this prompt. */
-export function readerOf(
-  { promptText }: { promptText?: string | undefined },
-  tools: readonly ChatTool[],
-): Reader {
+export function readerOf({ promptText }: Pick<AnswerText, 'promptText'>, tools: readonly ChatTool[]): Reader {
   return createReader({
     names: new Set(tools.map(({ function: { name } }) => name)),
     isThought: promptText !== undefined && opensThought(promptText),
@@ -36,16 +31,18 @@ export function readerOf(
 }
 
 /** Text that is not a call of one of the given tools stays in the content. */
-export function answerOf(
-  call: Pick<Call, 'id' | 'shown'> & { promptText?: string | undefined },
-  tools: readonly ChatTool[],
-): Answer {
-  const { shown } = call
+export function answerOf(call: AnswerText, tools: readonly ChatTool[]): Answer {
+  const { id, shown, begun = '' } = call
   if (tools.length === 0) return { content: shown, calls: [] }
   const reader = readerOf(call, tools)
-  reader.read(shown, true)
-  const calls = reader.calls.map((one, i) => ({ id: `call_${call.id}_${i}`, ...one }))
-  return { content: calls.length > 0 ? reader.content.trimEnd() : reader.content, calls }
+  reader.read(begun, false)
+  const { content: before } = reader
+  reader.read(begun + shown, true)
+  // The model has not gone on with what was begun for it. That is no text of its own.
+  if (begun !== '' && reader.content.startsWith(begun)) return answerOf({ ...call, begun: '' }, tools)
+  const content = reader.content.slice(before.length)
+  const calls = reader.calls.map((one, i) => ({ id: `call_${id}_${i}`, ...one }))
+  return { content: calls.length > 0 ? content.trimEnd() : content, calls }
 }
 
 /** The answer as a message, for continuing the conversation. */

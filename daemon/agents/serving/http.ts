@@ -2,6 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { WaggleError } from '../../../protocol/errors.ts'
+import { parseExactly } from '../../../protocol/json.ts'
 import type { Body } from '../dialects/dialect.ts'
 import { AgentError, invalid } from '../errors.ts'
 
@@ -23,13 +24,26 @@ export async function readBody(request: IncomingMessage): Promise<{ bytes: Buffe
   if (depthOf(bytes) > MOST_DEPTH) throw invalid(`the body is nested more than ${MOST_DEPTH} levels deep`)
   let body: unknown
   try {
-    body = size === 0 ? {} : JSON.parse(bytes.toString('utf8'))
+    body = size === 0 ? {} : bodyIn(bytes.toString('utf8'))
   } catch {
     throw invalid('the body of the request is not JSON')
   }
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw invalid('the body must be a JSON object')
   return { bytes, body: body as Body }
+}
+
+/** Fields of which numbers are only handed on: to the model, or back to the client. */
+const HANDED_ON = ['tools', 'response_format', 'text', 'metadata']
+
+/** Parses a body. What is only handed on keeps its numbers as they are written. */
+function bodyIn(text: string): unknown {
+  const body: unknown = JSON.parse(text)
+  if (typeof body !== 'object' || body === null) return body
+  const names = HANDED_ON.filter((name) => Object.hasOwn(body, name))
+  if (names.length === 0) return body
+  const exact = parseExactly(text) as Record<string, unknown>
+  return { ...body, ...Object.fromEntries(names.map((name) => [name, exact[name]])) }
 }
 
 /** Depth of nested brackets outside strings. Exact for valid JSON. */

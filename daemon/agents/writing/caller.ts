@@ -22,11 +22,15 @@ export interface Identity {
 export interface CallRequest {
   prompt: Int32Array
   promptText?: string | undefined
-  /** Stored with the call; see `Call`. */
+  /** Stored with the call, as the next one; see `Call`. */
+  begun?: string | undefined
   conversation?: unknown
   maxNewTokens?: number | undefined
   /** The answer ends where its text contains one of these. */
   stop: readonly string[]
+  /** The answer ends as soon as this is true for its text. */
+  isEnough?: ((text: string) => boolean) | undefined
+  onRecorded?: ((call: Call) => void) | undefined
 }
 
 export interface CallerOptions {
@@ -91,7 +95,7 @@ export function createCaller(
   }
 
   const begin = (rollout: AgentRollout, identity: Identity, request: CallRequest): Attempt => {
-    const { prompt, promptText, conversation, stop } = request
+    const { prompt, promptText, begun, conversation, stop, isEnough } = request
     const [id, at] = [randomBytes(12).toString('hex'), now()]
     const { maxNewTokens } = options
     const listeners = new Set<() => void>()
@@ -110,7 +114,9 @@ export function createCaller(
           onToken(token) {
             drawn.push(token)
             for (const listener of listeners) listener()
-            return stop.length > 0 && stopAt(textOf(drawn), stop) !== undefined
+            if (stop.length === 0 && !isEnough) return false
+            const text = textOf(drawn)
+            return stopAt(text, stop) !== undefined || isEnough?.(text) === true
           },
         })
         if (sample.finish === 'aborted')
@@ -123,6 +129,7 @@ export function createCaller(
             at,
             prompt,
             promptText,
+            begun,
             conversation,
             sample,
             text,
@@ -130,6 +137,7 @@ export function createCaller(
           },
         }
         rollout.calls.push(call)
+        request.onRecorded?.(call)
         rollout.tokens += prompt.length + sample.tokens.length
         return call
       } finally {

@@ -38,4 +38,11 @@ export const AGENT_METRICS: readonly Metric[] = [
     "Agents' rollouts that were dropped, by reason",
     (s) => labelled('reason', s.agents?.dropped),
   ),
+  counter(
+    'agents_unkept',
+    'agents_unkept_settings',
+    'calls',
+    "Agents' calls with a setting that was ignored, or whose answer is not what a setting asked for, by setting",
+    (s) => labelled('setting', s.agents?.unkept),
+  ),
 ]

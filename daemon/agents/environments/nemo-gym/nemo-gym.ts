@@ -3,6 +3,7 @@
 // /verify judges the row together with everything that was said and called. A cookie identifies the session.
 
 import { z } from 'zod'
+import { parseExactly } from '../../../../protocol/json.ts'
 import type { ChatMessage } from '../../../policy/chat/template.ts'
 import { NO_TOOLS } from '../../dialects/offered.ts'
 import { callItem, messageItem, textPart } from '../../dialects/output.ts'
@@ -79,7 +80,7 @@ function openSession({ name, url, rows, stepSeconds }: NemoGymOptions, by: NemoG
   const call = async ({ name: tool, arguments: text }: ToolCall): Promise<string> => {
     let body: unknown
     try {
-      body = JSON.parse(text)
+      body = parseExactly(text)
     } catch {
       return JSON.stringify({ error: 'the arguments are no JSON' })
     }

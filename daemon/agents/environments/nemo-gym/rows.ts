@@ -3,6 +3,7 @@
 
 import { z } from 'zod'
 import { WaggleError } from '../../../../protocol/errors.ts'
+import { parseExactly } from '../../../../protocol/json.ts'
 import type { ChatMessage } from '../../../policy/chat/template.ts'
 import { itemsIn } from '../../dialects/items.ts'
 import { type Origin, toolsIn } from '../../dialects/offered.ts'
@@ -31,7 +32,7 @@ export function rowsIn(text: string, file: string): Row[] {
 
 function rowOf(line: string, where: string): Row {
   try {
-    const whole = shape.parse(JSON.parse(line))
+    const whole = shape.parse(parseExactly(line))
     const { input, instructions, ...params } = whole.responses_create_params
     const system: ChatMessage[] = instructions ? [{ role: 'system', content: instructions }] : []
     const read = itemsIn(input)

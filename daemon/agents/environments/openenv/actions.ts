@@ -2,6 +2,7 @@
 // becomes text.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
+import { parseExactly } from '../../../../protocol/json.ts'
 import { MOST_SHOWN } from '../environment.ts'
 import type { ActionSchema } from './messages.ts'
 
@@ -45,7 +46,8 @@ function typeOf(property: unknown): string {
 function typed(text: string, type: string): unknown {
   if (type === 'integer' || type === 'number') {
     const found = (type === 'integer' ? /[-+]?\d+/ : /[-+]?\d+(?:\.\d+)?/).exec(text)
-    return found ? Number(found[0]) : text
+    // A sign or zeros in front are not JSON.
+    return found ? (jsonIn(found[0]) ?? Number(found[0])) : text
   }
   if (type === 'boolean') return /^(true|yes)$/i.test(text) ? true : /^(false|no)$/i.test(text) ? false : text
   if (type === 'object' || type === 'array') return jsonIn(text) ?? text
@@ -60,7 +62,7 @@ function objectIn(text: string): Action | undefined {
 
 function jsonIn(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseExactly(text)
   } catch {
     return undefined
   }

@@ -2,14 +2,22 @@
 // {type, data}, and every message gets one reply. Replies that are too long or have another form are errors.
 
 import { z } from 'zod'
+import { numberText, parseExactly } from '../../../../protocol/json.ts'
 import { LARGEST_REWARD } from '../environment.ts'
 
 /** Most characters of a reply. */
 export const MOST_REPLY = 1024 * 1024
 
+const asNumber = (value: unknown): unknown => {
+  const text = numberText(value)
+  return text === undefined ? value : Number(text)
+}
+
 const reward = z
-  .union([z.number().min(-LARGEST_REWARD).max(LARGEST_REWARD), z.boolean().transform(Number)])
-  .nullish()
+  .preprocess(
+    asNumber,
+    z.union([z.number().min(-LARGEST_REWARD).max(LARGEST_REWARD), z.boolean().transform(Number)]).nullish(),
+  )
   .transform((value) => value ?? 0)
 
 const reply = z.discriminatedUnion('type', [
@@ -33,7 +41,7 @@ export type Reply = z.infer<typeof reply>
 export function replyIn(text: string): Reply | undefined {
   if (text.length > MOST_REPLY) return undefined
   try {
-    return reply.parse(JSON.parse(text))
+    return reply.parse(parseExactly(text))
   } catch {
     return undefined
   }

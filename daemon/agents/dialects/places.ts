@@ -1,0 +1,64 @@
+// What a chat template can show, found out by rendering marks with it.
+
+import type { ChatMessage, ChatTemplate, ChatTool } from '../../policy/chat/template.ts'
+import { createReader } from './reader.ts'
+
+export interface Places {
+  tools: boolean
+  /** Tool calls and their results. */
+  calls: boolean
+  system: boolean
+  /** How an answer begins that is a call: text before the tool's name, and between it and the arguments. */
+  call?: { before: string; between: string } | undefined
+}
+
+const MARK = 'waggle-mark'
+const USER: ChatMessage = { role: 'user', content: 'go' }
+
+const callOf = (name: string): ChatMessage => ({
+  role: 'assistant',
+  content: '',
+  tool_calls: [{ id: 'call_1', type: 'function', function: { name, arguments: {} } }],
+})
+
+export function placesOf(template: ChatTemplate): Places {
+  const shows = (messages: ChatMessage[], tools?: ChatTool[]): boolean => {
+    try {
+      return template.render(messages, { prompt: true, tools }).includes(MARK)
+    } catch {
+      return false
+    }
+  }
+  const showsCall = (name: string, result: string): boolean =>
+    shows([USER, callOf(name), { role: 'tool', content: result, tool_call_id: 'call_1' }])
+  // Both are tested, because a template that writes any role and content shows results but no calls.
+  const calls = showsCall(MARK, 'seen') && showsCall('look', MARK)
+  return {
+    tools: shows([USER], [{ type: 'function', function: { name: MARK, description: '', parameters: {} } }]),
+    calls,
+    system: shows([{ role: 'system', content: MARK }, USER]),
+    call: calls ? beginningOf(template) : { before: '<tool_call>{"name": "', between: '", "arguments":' },
+  }
+}
+
+/** How the template begins an answer that is a call; undefined if such an answer could not be read. */
+function beginningOf(template: ChatTemplate): Places['call'] {
+  try {
+    const prompt = template.render([USER], { prompt: true })
+    const whole = template.render([USER, callOf(MARK)], { prompt: false })
+    if (!whole.startsWith(prompt)) return undefined
+    const [before, rest] = whole.slice(prompt.length).split(MARK)
+    const at = rest?.indexOf('{}') ?? -1
+    if (before === undefined || rest === undefined || at < 0) return undefined
+    // White space before the arguments belongs to their first token.
+    const between = rest.slice(0, at).trimEnd()
+    const isRead = ['}', '}</tool_call>'].some((end) => {
+      const reader = createReader({ names: new Set([MARK]) })
+      reader.read(`${before}${MARK}${between} {}${end}`, true)
+      return reader.calls.length === 1
+    })
+    return isRead ? { before, between } : undefined
+  } catch {
+    return undefined
+  }
+}

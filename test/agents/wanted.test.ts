@@ -1,0 +1,188 @@
+// What a client wants of an answer: a form, and tool calls. What is kept, and what is counted because it is not.
+
+import { afterEach, describe, expect, it } from 'vitest'
+import { type TestGateway, testGateway } from './gateway.ts'
+
+const user = (content: string) => ({ role: 'user', content })
+const tool = (name: string) => ({ type: 'function', function: { name, parameters: {} } })
+const call = (name: string, args = '{}') => `<tool_call>{"name": "${name}", "arguments": ${args}}</tool_call>`
+const schema = {
+  type: 'object',
+  properties: { at: { type: 'number', maximum: 1 } },
+  required: ['at'],
+}
+let g: TestGateway
+afterEach(() => g.close())
+
+/** A gateway whose model writes these answers in turn, and the prompts that it saw. */
+async function play(...answers: string[]) {
+  const prompts: string[] = []
+  g = await testGateway({
+    write(prompt) {
+      prompts.push(prompt)
+      return answers[(prompts.length - 1) % answers.length]!
+    },
+  })
+  return prompts
+}
+
+describe('a form of the answer', () => {
+  const forms = [
+    ['chat', { response_format: { type: 'json_schema', json_schema: { name: 'x', schema } } }],
+    ['responses', { text: { format: { type: 'json_schema', name: 'x', schema } } }],
+  ] as const
+
+  it.each(forms)('is told to the model with its schema (%s)', async (dialect, more) => {
+    const prompts = await play('{"at": 1}')
+    const { base_url: url, api_key: key } = await g.open()
+    const [path, asked] =
+      dialect === 'chat' ? ['/chat/completions', { messages: [user('go')] }] : ['/responses', { input: 'go' }]
+    // As Python's clients write it.
+    const body = JSON.stringify({ ...asked, ...more }).replace('"maximum":1', '"maximum": 1.0')
+    const { status, headers } = await g.post(url + path, body, key)
+    expect(status).toBe(200)
+    expect(headers.get('x-waggle-ignored')).toBeNull()
+    expect(prompts[0]).toContain(
+      'Answer with nothing but JSON of this schema:\n{"type": "object", "properties": {"at": {"type": "number", "maximum": 1.0}}, "required": ["at"]}',
+    )
+    expect(g.info().unkept).toBeUndefined()
+  })
+
+  it.each(['json', { type: 'json_object' }])('may be any JSON object: %j', async (format) => {
+    const prompts = await play('{}')
+    expect((await g.chat(await g.open(), [user('go')], { response_format: format })).status).toBe(200)
+    expect(prompts[0]).toContain('Answer with nothing but a JSON object')
+  })
+
+  it.each(['text', { type: 'text' }, null])('may be text: %j', async (format) => {
+    const prompts = await play('x')
+    expect((await g.chat(await g.open(), [user('go')], { response_format: format })).status).toBe(200)
+    expect(prompts[0]).not.toContain('JSON')
+  })
+
+  it('that an answer does not have is counted', async () => {
+    await play('at: 1', '{"to": 1}', '[]', '{"at": 1}')
+    const rollout = await g.open()
+    for (let i = 0; i < 4; i++)
+      await g.chat(rollout, [user('go')], { response_format: forms[0][1].response_format })
+    expect(g.info().unkept).toEqual({ response_format: 3 })
+  })
+
+  it('that cannot be told is named, and refused if agents.strict is set', async () => {
+    await play('x')
+    const { headers } = await g.chat(await g.open(), [user('go')], { response_format: { type: 'grammar' } })
+    expect(headers.get('x-waggle-ignored')).toBe('response_format')
+    expect((await g.chat(await g.open(), [user('go')], { response_format: 7 })).status).toBe(400)
+    await g.close()
+    g = await testGateway({ write: () => '{}', strict: true })
+    const refused = await g.chat(await g.open(), [user('go')], { response_format: { type: 'json_object' } })
+    expect(refused.body.error.message).toMatch(/does not grant: response_format/)
+  })
+})
+
+describe('parallel_tool_calls = false', () => {
+  const more = { tools: [tool('look'), tool('go')], parallel_tool_calls: false }
+
+  it('ends the answer after its first call, and the tokens up to there are recorded', async () => {
+    await play(`Well. ${call('look')}\n${call('go')} and more`)
+    const rollout = await g.open()
+    const { body } = await g.chat(rollout, [user('go')], more)
+    const { message, finish_reason: reason, token_ids: tokens } = body.choices[0]
+    expect(message.tool_calls.map((one: { function: { name: string } }) => one.function.name)).toEqual([
+      'look',
+    ])
+    expect(reason).toBe('tool_calls')
+    expect(g.tokenizer.decodeCompletion(Int32Array.from(tokens))).toBe(`Well. ${call('look')}`)
+    expect(g.info().unkept).toBeUndefined()
+  })
+
+  it('leaves an answer without a call alone', async () => {
+    await play('Well, no.')
+    const { body } = await g.chat(await g.open(), [user('go')], more)
+    expect(body.choices[0].message.content).toBe('Well, no.')
+  })
+})
+
+describe('a tool that must be called', () => {
+  const tools = [tool('look'), tool('go')]
+  const named = { type: 'function', function: { name: 'go' } }
+
+  it('has its call begun, and the conversation is one sequence', async () => {
+    const prompts = await play(' {"at": 1.0}}</tool_call>', 'done')
+    for (const value of [1, 0]) {
+      const rollout = await g.open({ group: 'one' })
+      const { body } = await g.chat(rollout, [user('hi')], { tools, tool_choice: named })
+      const { message, finish_reason: reason } = body.choices[0]
+      expect(message.tool_calls[0].function).toEqual({ name: 'go', arguments: '{"at": 1.0}' })
+      expect([message.content, reason]).toEqual([null, 'tool_calls'])
+      const result = { role: 'tool', content: 'seen', tool_call_id: message.tool_calls[0].id }
+      await g.chat(rollout, [user('hi'), message, result], { tools })
+      await g.reward(rollout, value)
+    }
+    expect(prompts[0]!.endsWith('assistant\n<tool_call>{"name": "go", "arguments":')).toBe(true)
+    expect(g.groups[0]!.rollouts.map(({ turns }) => turns?.length)).toEqual([2, 2])
+    expect(g.info().unkept).toBeUndefined()
+  })
+
+  it('may be any, and the model names it', async () => {
+    const prompts = await play('look", "arguments": {}}</tool_call>')
+    for (const stream of [false, true]) {
+      const { body } = await g.chat(await g.open(), [user('hi')], { tools, tool_choice: 'required', stream })
+      const text = typeof body === 'string' ? body : JSON.stringify(body)
+      expect(text).toContain('"function":{"name":"look","arguments":"{}"}')
+      expect(text).not.toContain('<tool_call>')
+    }
+    expect(prompts[0]!.endsWith('assistant\n<tool_call>{"name": "')).toBe(true)
+  })
+
+  it('is called even if the model begins the call anew', async () => {
+    await play(`${call('go', '{"a": 1}')}${call('go', '{"a": 2}')}`)
+    const { body } = await g.chat(await g.open(), [user('hi')], { tools, tool_choice: named })
+    const { message } = body.choices[0]
+    expect(message.tool_calls.map((one: { function: object }) => one.function)).toEqual([
+      { name: 'go', arguments: '{"a": 1}' },
+    ])
+    expect(message.content).toBeNull()
+  })
+
+  it('and is not is counted, and the client gets what the model wrote', async () => {
+    await play('I would rather not.')
+    const { body } = await g.chat(await g.open(), [user('hi')], { tools, tool_choice: named })
+    expect(body.choices[0].message.content).toBe('I would rather not.')
+    expect(g.info().unkept).toEqual({ tool_choice: 1 })
+  })
+
+  it('and does not exist is named in the header', async () => {
+    await play('x')
+    const choice = { type: 'function', function: { name: 'nothing' } }
+    const { headers } = await g.chat(await g.open(), [user('hi')], { tools, tool_choice: choice })
+    expect(headers.get('x-waggle-ignored')).toBe('tool_choice')
+  })
+
+  it('is begun as the template writes calls', async () => {
+    const prompts: string[] = []
+    g = await testGateway({
+      chatTemplate:
+        '{% for m in messages %}{{ m.role }}\n{% if m.tool_calls %}{{ \'{"name": "\' + m.tool_calls[0].function.name + \'", "parameters": \' }}{{ m.tool_calls[0].function.arguments | tojson }}{{ \'}\' }}{% else %}{{ m.content }}{% endif %}<|im_end|>{% endfor %}{% if add_generation_prompt %}assistant\n{% endif %}',
+      write(prompt) {
+        prompts.push(prompt)
+        return ' {"at": 7}}'
+      },
+    })
+    const { body } = await g.chat(await g.open(), [user('hi')], { tools, tool_choice: named })
+    expect(prompts[0]!.endsWith('assistant\n{"name": "go", "parameters":')).toBe(true)
+    expect(body.choices[0].message.tool_calls[0].function).toEqual({ name: 'go', arguments: '{"at": 7}' })
+  })
+})
+
+it('settings that are ignored are counted by name, up to a number of names', async () => {
+  await play('x')
+  const rollout = await g.open()
+  await g.chat(rollout, [user('hi')], { model: 'mine', top_p: 0.5 })
+  await g.chat(rollout, [user('hi')], Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`f${i}`, i])))
+  await g.chat(rollout, [user('hi')], { g1: 1 })
+  const { unkept = {} } = g.info()
+  expect(unkept.top_p).toBe(1)
+  expect(Object.keys(unkept)).toHaveLength(17)
+  expect(unkept.other).toBe(2)
+})
