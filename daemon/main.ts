@@ -33,9 +33,11 @@ import { checkpointInfo, createSaving } from './node/saving.ts'
 import { type Served, serveControl } from './node/serve.ts'
 import { createNodeState, type Wishes } from './node/state.ts'
 import { surviveStreamErrors } from './node/stream-errors.ts'
+import { trainingFacts } from './node/training-facts.ts'
 import { after, sleep } from './platform/index.ts'
 import { hasRoomToMix } from './policy/memory-plan/index.ts'
 import { bundledModel } from './policy/sources/find.ts'
+import { trainedMeta } from './policy/trained.ts'
 import { createParkedGroups } from './rollout/parked/parked.ts'
 import { createPluginWorld } from './rollout/plugins/plugin-world.ts'
 import { createTaskBook } from './rollout/tasks.ts'
@@ -46,6 +48,7 @@ import { createPool } from './store/pool/pool.ts'
 import type { Swarm } from './swarm/index.ts'
 import { createCheckpointRequests } from './trainer/checkpoints/checkpoint-requests.ts'
 import { restoreNode } from './trainer/checkpoints/checkpointing.ts'
+import { createTrainingRecord } from './trainer/checkpoints/training-record.ts'
 import { createTrainedOn } from './trainer/trained-on.ts'
 import { datasetText, loadTasks, PLUGINS } from './wiring/built-in.ts'
 import { readRows } from './wiring/environments.ts'
@@ -218,8 +221,12 @@ export const runNode: RunNode = async ({
     closers.add(rounds.close)
     const parked = createParkedGroups()
     if (restored?.parked !== undefined) parked.load(restored.parked)
+    const record = createTrainingRecord(
+      { phases: restored && trainedMeta(restored.checkpoint.manifest.meta).phases },
+      { facts: () => trainingFacts(config, { tasks }) },
+    )
     const { isSaveDue, save, restore, rest } = createSaving({
-      ...{ monotonic, models, policies, host, pool, parked, checkpoints, journal, disk },
+      ...{ monotonic, models, policies, host, pool, parked, checkpoints, journal, record, disk },
       schedule: config.checkpoint,
       restored: restored?.state.version,
       mayWrite: limits.mayWrite,
@@ -254,7 +261,7 @@ export const runNode: RunNode = async ({
       {
         ...{ core, policy, host, tasks, swarm, journal, showcase, parked, changed },
         ...{ now, monotonic, sleep, save },
-        isSaveDue,
+        ...{ isSaveDue, record },
         nextRound: rounds.next,
         serveRequests: requests.serve,
         mustWait: () => wishes.paused || limits.mustWait(),
@@ -282,6 +289,7 @@ export const runNode: RunNode = async ({
           node: nodeFacts({ name: config.node.name, peerId: self, pid: process.pid, startedAt, paths }),
           model: {
             name: found.name,
+            title: models.base.title,
             path: found.directory,
             parameters: parameterCount(model.spec),
             maxCompletionTokens: config.model.max_completion_tokens,
@@ -298,6 +306,7 @@ export const runNode: RunNode = async ({
         requests,
         save,
         agents: () => agents?.info(),
+        trained: record.phases,
         ...{ now, pool: () => pool.counts(), space, limits: limits.info, closeAll: closers.closeAll },
         reconfigure: createReconfigure(
           { config, file: paths.config, canMix: hasRoomToMix(models.plan) },

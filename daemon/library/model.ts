@@ -7,12 +7,13 @@ import { type DecoderSpec, parameterCount, trainableShapes } from '../engine/dec
 import type { Engine } from '../engine/engine.ts'
 import { GRADIENT } from '../engine/trainer.ts'
 import { hash32 } from '../host/random.ts'
+import { cardBase } from '../policy/export/card-base.ts'
 import { exportModel } from '../policy/export/export-model.ts'
 import { modelCard } from '../policy/export/model-card.ts'
+import { baseFacts } from '../policy/files/base-facts.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
 import { batchTokens, scoreSequences } from '../policy/score.ts'
 import type { FoundModel } from '../policy/sources/find.ts'
-import { hubNameOf } from '../policy/sources/reference.ts'
 import { createCheckpoints } from '../store/checkpoints/checkpoints.ts'
 import { nodeDisk as disk } from '../store/node-disk.ts'
 import { saveNode } from '../trainer/checkpoints/checkpointing.ts'
@@ -178,8 +179,9 @@ export function createModel({ policy, engine, found, base, now }: ModelParts): M
           { disk, clock: now, log: () => {} },
         )
         const { lineage, version } = policy.reference()
+        const from = { ...found, ...(await baseFacts(found, { disk })) }
         const saved = await saveNode(
-          { version, lineage, rounds: 0, counters: {}, learner: undefined, spec, base: found },
+          { version, lineage, rounds: 0, counters: {}, learner: undefined, spec, base: from },
           { trainer: engine, checkpoints },
         )
         return saved.directory
@@ -188,16 +190,16 @@ export function createModel({ policy, engine, found, base, now }: ModelParts): M
     async export(target, { adapterOnly = false, type = 'f32' } = {}) {
       if (!EXPORT_TYPES.includes(type))
         throw new WaggleError('E_USAGE', `type has to be ${EXPORT_TYPES.join(', ')}, not ${type}`)
-      const hub = hubNameOf(found.name)
+      const from = await cardBase(found, { disk })
       const trained = await engine.weights()
       const { version, lineage } = policy.reference()
       await exportModel(
         { ...policy.model, spec, weights: spec.adapter ? { ...policy.model.weights, ...trained } : trained },
         {
           ...{ target: resolve(base, target), dtype: type, bare: adapterOnly },
-          base: { name: hub ?? found.directory, revision: found.commit },
+          base: { name: from.hub ?? from.title, revision: found.commit },
           card: modelCard({
-            base: { name: hub ?? found.name, commit: found.commit, onHub: hub !== undefined },
+            base: from,
             ...{ adapter: spec.adapter, bare: adapterOnly, dtype: type, step: version, lineage },
             tokenizer: tokenizer.digest,
           }),

@@ -20,7 +20,7 @@ import type { NodeState, Wishes } from './state.ts'
 export interface ControlParts
   extends Pick<
     NodeParts,
-    'swarm' | 'showcase' | 'pool' | 'now' | 'space' | 'limits' | 'reconfigure' | 'agents'
+    'swarm' | 'showcase' | 'pool' | 'now' | 'space' | 'limits' | 'reconfigure' | 'agents' | 'trained'
   > {
   policy: LivePolicy
   host: PluginHost

@@ -16,6 +16,7 @@ import type { ParkedGroups } from '../rollout/parked/parked.ts'
 import type { TaskBook } from '../rollout/tasks.ts'
 import type { Waker } from '../rollout/waker.ts'
 import { draftOf, type Swarm } from '../swarm/index.ts'
+import type { TrainingRecord } from '../trainer/checkpoints/training-record.ts'
 import { runTrainLoop } from '../trainer/loop.ts'
 
 export interface LoopsOptions {
@@ -51,6 +52,7 @@ export interface LoopsParts {
   restIfDue(): Promise<void>
   /** Paused by the user, or held back by limits. */
   mustWait(): boolean
+  record: Pick<TrainingRecord, 'step'>
 }
 
 export interface Loops {
@@ -141,6 +143,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
       async onStep(report) {
         journal.recover('training')
         journal.step(report)
+        parts.record.step(report.step)
         for (const [author, groups] of Object.entries(report.authors)) {
           if (author !== self) swarm?.used(author, groups)
         }

@@ -6,12 +6,13 @@ import { WaggleError } from '../../protocol/errors.ts'
 import type { Task } from '../../protocol/plugin/index.ts'
 import type { Paths } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'
+import { baseFacts } from '../policy/files/base-facts.ts'
 import { bytesIn } from '../policy/files/base-weights.ts'
 import { type MemoryPlan, memoryHere, planMemory, planText, wishOf } from '../policy/memory-plan/index.ts'
 import { loadDecoderAs, loadModelAs, type Model, type StoredModel } from '../policy/model.ts'
 import { type FoundModel, findModel } from '../policy/sources/find.ts'
 import type { DownloadProgress } from '../policy/sources/hub.ts'
-import { trainedMeta } from '../policy/trained.ts'
+import { type TrainedBase, trainedMeta } from '../policy/trained.ts'
 import { sampleQuestions } from '../rollout/tasks.ts'
 import type { Manifest } from '../store/checkpoints/checkpoints.ts'
 import type { Log } from '../store/log.ts'
@@ -44,6 +45,8 @@ export interface ModelsParts {
 
 export interface Models {
   found: FoundModel
+  /** As checkpoints record it. */
+  base: TrainedBase & { title: string }
   model: StoredModel
   plan: MemoryPlan
   /** Role models that differ from the node's model. */
@@ -96,7 +99,8 @@ export async function openModels(
   if (expected !== undefined && expected.lineage !== model.digest)
     model = await load(checkpoints.find((one) => one.lineage === model.digest))
   log('info', planText(plan!))
-  return { found, model, plan: plan!, others }
+  const base = { ...found, ...(await baseFacts(found, { disk })) }
+  return { found, base, model, plan: plan!, others }
 }
 
 /**

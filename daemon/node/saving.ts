@@ -1,6 +1,6 @@
 // Saves and restores the whole node: one call saves a checkpoint, another rolls back to one.
 
-import type { CheckpointInfo } from '../../protocol/api/index.ts'
+import type { CheckpointInfo, Evaluation } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Config } from '../config/schema.ts'
 import type { Journal } from '../control/journal/journal.ts'
@@ -11,6 +11,7 @@ import type { Disk } from '../store/disk.ts'
 import type { Pool } from '../store/pool/pool.ts'
 import { createCheckpointSchedule } from '../trainer/checkpoints/checkpoint-schedule.ts'
 import { restoreBefore, restoreNode, saveNode } from '../trainer/checkpoints/checkpointing.ts'
+import type { TrainingRecord } from '../trainer/checkpoints/training-record.ts'
 import type { LearnerState } from '../trainer/sharing/evidence.ts'
 import type { Models } from './models.ts'
 import type { Policies } from './policy.ts'
@@ -18,13 +19,14 @@ import type { Policies } from './policy.ts'
 export interface SavingParts {
   /** From the config. May change while the node runs. */
   schedule: Config['checkpoint']
-  models: Pick<Models, 'model' | 'found'>
+  models: Pick<Models, 'model' | 'base'>
   policies: Policies
   host: PluginHost
   pool: Pick<Pool, 'flush' | 'unwritten'>
   parked: ParkedGroups
   checkpoints: Checkpoints
   journal: Journal
+  record: TrainingRecord
   disk: Disk
   /** Version of the checkpoint that the node continues from; undefined if there is none. */
   restored: number | undefined
@@ -50,9 +52,9 @@ export interface Saving {
 }
 
 export function createSaving(parts: SavingParts): Saving {
-  const { models, policies, host, pool, parked, checkpoints, journal, disk } = parts
+  const { models, policies, host, pool, parked, checkpoints, journal, record, disk } = parts
   const { policy, roles } = policies
-  const { model, found } = models
+  const { model, base } = models
   const ids = { lineage: model.digest, spec: model.spec }
   /** Version of the newest checkpoint. */
   let saved = parts.restored
@@ -86,7 +88,9 @@ export function createSaving(parts: SavingParts): Saving {
         parked: parked.save(),
         roles: [...roles.values()].filter(({ trainable }) => trainable),
         spec: policy.spec,
-        base: found,
+        base,
+        phases: record.phases(),
+        evaluations: firstAndLast(journal.telemetry.evaluations),
       },
       { trainer: policy.trainer, checkpoints },
     )
@@ -110,6 +114,7 @@ export function createSaving(parts: SavingParts): Saving {
       journal.telemetry.trainedOn.restore(earlier?.state.trainedOn)
       await host.restore(policy.reference().version, earlier?.plugins ?? [])
       await policies.restoreRoles(earlier)
+      record.goBack(earlier?.state.version ?? 0)
       return { step: earlier?.state.version ?? 0 }
     },
 
@@ -132,6 +137,10 @@ export function createSaving(parts: SavingParts): Saving {
       })
     },
   }
+}
+
+function firstAndLast(evaluations: readonly Evaluation[]): Evaluation[] {
+  return evaluations.length <= 2 ? [...evaluations] : [evaluations[0]!, evaluations.at(-1)!]
 }
 
 export function checkpointInfo({ manifest, directory }: Checkpoint): CheckpointInfo {

@@ -1,25 +1,79 @@
 // The trained model of a run: the base model with a checkpoint's tensors in place of its own.
 
+import { z } from 'zod'
+import type { Evaluation, TrainingPhase } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import { ADAPTER_TARGETS, type AdapterSpec, trainableShapes, type Weights } from '../engine/decoder.ts'
 import type { Disk } from '../store/disk.ts'
+import type { BaseFacts } from './files/base-facts.ts'
 import type { Decoder } from './model.ts'
 import { openWeights } from './safetensors/read.ts'
+
+/** Phases that a manifest may have; older ones are dropped. */
+export const MOST_PHASES = 64
 
 /** A checkpoint's metadata, part of its manifest. */
 export interface TrainedMeta {
   /** Absent if all parameters were trained. */
   adapter?: AdapterSpec
   /** The model that the run started from. */
-  base?: { name: string; directory: string; commit?: string }
+  base?: TrainedBase
+  /** How it was trained, oldest first. Absent if the program that trained it keeps no record. */
+  phases?: TrainingPhase[]
+  /** The first and the newest evaluation of this lineage. */
+  evaluations?: Evaluation[]
 }
 
-/** Reads a manifest's `meta`. Facts that an older version did not write are absent. */
+export interface TrainedBase extends BaseFacts {
+  /** As in the config: `default`, a path, or a name on the hub. */
+  name: string
+  directory: string
+  commit?: string
+}
+
+const texts = z.array(z.string().max(256)).max(64)
+const phase = z.strictObject({
+  from: z.int().nonnegative(),
+  to: z.int().nonnegative(),
+  tasks: z
+    .array(
+      z.strictObject({
+        name: z.string().max(256),
+        difficulty: z.number().optional(),
+        examples: z.number().optional(),
+      }),
+    )
+    .max(256),
+  environments: texts.optional(),
+  agents: z.boolean().optional(),
+  learningRate: z.number(),
+  plugins: z.record(z.string().max(64), texts),
+})
+const shares = z.record(z.string().max(256), z.number())
+const evaluation = z.strictObject({
+  time: z.number(),
+  step: z.int().nonnegative(),
+  version: z.int().nonnegative(),
+  accuracy: z.number(),
+  tasks: shares,
+  greedy: z.strictObject({ accuracy: z.number(), tasks: shares }).optional(),
+  prompts: z.int().nonnegative(),
+})
+const records = {
+  phases: z.array(phase).max(MOST_PHASES),
+  evaluations: z.array(evaluation).max(2),
+}
+
+/** Reads a manifest's `meta`. Facts that an older version did not write, or that are of another kind, are absent. */
 export function trainedMeta(meta: unknown): TrainedMeta {
-  const { adapter, base } = (meta ?? {}) as TrainedMeta
+  const { adapter, base, ...rest } = (meta ?? {}) as TrainedMeta
+  const { data: phases } = records.phases.safeParse(rest.phases)
+  const { data: evaluations } = records.evaluations.safeParse(rest.evaluations)
   return {
     ...(isAdapter(adapter) ? { adapter } : {}),
     ...(typeof base?.name === 'string' && typeof base.directory === 'string' ? { base } : {}),
+    ...(phases ? { phases: phases as TrainingPhase[] } : {}),
+    ...(evaluations ? { evaluations: evaluations as Evaluation[] } : {}),
   }
 }
 

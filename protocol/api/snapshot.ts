@@ -35,6 +35,8 @@ export interface Snapshot {
   /** The tasks that it trains on. */
   tasks?: TaskInfo[]
   training?: TrainingInfo
+  /** What the policy was trained on and how, oldest first; a new phase begins when that changes. */
+  trained?: TrainingPhase[]
   /** Newest last; at most 64, with older ones thinned out. */
   evaluations?: Evaluation[]
   rollouts?: RolloutInfo
@@ -81,10 +83,27 @@ export interface EngineInfo {
 
 export interface ModelInfo {
   name: string
+  /** The name that its publisher gave it, or that of its folder or file. */
+  title?: string
   path?: string
   parameters?: number
   maxCompletionTokens?: number
   policy: PolicyInfo
+}
+
+/** How a policy was trained for some steps in a row. */
+export interface TrainingPhase {
+  /** First and last step. */
+  from: number
+  to: number
+  tasks: { name: string; difficulty?: number; examples?: number }[]
+  /** Names of environments. */
+  environments?: string[]
+  /** Whether it took rollouts of agents. */
+  agents?: boolean
+  learningRate: number
+  /** By kind, such as `estimator`. Of a plugin from a file only the file's name. */
+  plugins: Record<string, string[]>
 }
 
 export interface TaskInfo {

@@ -29,6 +29,23 @@ beforeAll(async () => {
   model = await loadModel(DEFAULT, { disk })
 })
 
+const evaluationAt = (step: number, accuracy: number, time = step) => ({
+  ...{ time, step, version: step, accuracy, tasks: { sums: accuracy }, prompts: 40 },
+})
+const RECORDS = {
+  phases: [
+    {
+      ...{ from: 1, to: 5, tasks: [{ name: 'number_sorting', difficulty: 0, examples: 1 }] },
+      ...{ learningRate: 3e-4, plugins: { estimator: ['grpo'], corrections: ['tis'] } },
+    },
+    {
+      ...{ from: 6, to: 9, tasks: [{ name: 'sums' }], learningRate: 1e-5 },
+      plugins: { estimator: ['mine.ts'] },
+    },
+  ],
+  evaluations: [evaluationAt(0, 0.125), evaluationAt(4, 0.25)],
+}
+
 /** Checkpoints at steps 5 and 9; gives what the newest one holds. */
 async function trainedHome(adapter?: AdapterSpec): Promise<{ home: string; weights: Weights }> {
   const home = freshHome()
@@ -53,24 +70,17 @@ async function trainedHome(adapter?: AdapterSpec): Promise<{ home: string; weigh
     const base = { name: 'org/tiny', directory: DEFAULT, commit: 'c0ffee' }
     const counters = { trainedOwn: 30, trainedForeign: 10 }
     await saveNode(
-      { version, lineage: model.digest, rounds: 1, counters, spec, base },
+      { version, lineage: model.digest, rounds: 1, counters, spec, base, ...RECORDS },
       { trainer, checkpoints },
     )
   }
   mkdirSync(join(home, 'runs'))
   const evaluation = (step: number, accuracy: number) =>
-    JSON.stringify({
-      v: 1,
-      id: step,
-      time: step,
-      type: 'eval',
-      step,
-      version: step,
-      accuracy,
-      tasks: { sums: accuracy },
-      prompts: 40,
-    })
-  writeFileSync(join(home, 'runs', 'a.jsonl'), [evaluation(0, 0.125), evaluation(8, 0.5), '{"cut'].join('\n'))
+    JSON.stringify({ v: 1, id: step, type: 'eval', ...evaluationAt(step, accuracy) })
+  // The run of another model.
+  const other = { type: 'snapshot', snapshot: { model: { policy: { lineage: 'other' } } } }
+  writeFileSync(join(home, 'runs', '0.jsonl'), [JSON.stringify(other), evaluation(9, 0.99)].join('\n'))
+  writeFileSync(join(home, 'runs', 'a.jsonl'), [evaluation(8, 0.5), '{"cut'].join('\n'))
   // After the checkpoint: not of this model.
   writeFileSync(join(home, 'runs', 'b.jsonl'), evaluation(12, 0.9))
   return { home, weights }
@@ -94,11 +104,18 @@ test('the newest checkpoint becomes a folder that loads, with a card of what the
     'Of 40 groups',
     '10 (25.0 %) came from peers',
     '| sums | 12.5 % | 50.0 % |',
-    'base_conversion, difficulty 1',
-    'Advantages by grpo',
+    '- Steps 1 to 5: number_sorting (difficulty 0, 1 solved example before each question); learning rate 0.0003; estimator grpo; corrections tis.',
+    '- Steps 6 to 9: sums; learning rate 0.00001; estimator mine.ts.',
+    'license: apache-2.0',
+    'model-index:',
+    '"metrics":[{"type":"accuracy","name":"accuracy, sampled, step 8","value":0.5}]',
   ])
     expect(card).toContain(fact)
   expect(card).not.toContain('90.0 %')
+  expect(card).not.toContain('99')
+  expect(card).not.toContain(DEFAULT)
+  // What the config says now is not what it was trained on.
+  expect(card).not.toContain('base_conversion')
 
   expect((await waggle(['export', 'model', target, '--home', home])).stderr).toContain('is not empty')
   expect(
@@ -183,7 +200,7 @@ test('checkpoints are listed with what was measured, and compared', async () => 
   const { stdout } = await waggle(['checkpoint', 'list', '--home', home, '--json'])
   expect(JSON.parse(stdout).checkpoints).toMatchObject([
     { step: 9, accuracy: 0.5, bytes: expect.any(Number) },
-    { step: 5, accuracy: 0.125 },
+    { step: 5, accuracy: 0.25 },
   ])
   expect((await waggle(['checkpoint', 'list', '--home', home])).stdout).toMatch(/STEP.*AGE.*HELD OUT/)
   const { from, to, change, tensors } = JSON.parse(

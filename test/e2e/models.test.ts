@@ -1,6 +1,7 @@
 // Several models in one home, in the order of the README: the included one, a GGUF file, and a plain start.
 
-import { writeFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { copyFile, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { specOf } from '../../daemon/policy/architectures/index.ts'
@@ -73,16 +74,32 @@ it('each model of a home has its own lineage, and a plain start continues the on
   expect(back.evaluations!.length).toBeGreaterThan(0)
   await stop(fourth)
 
+  const out = join(folder.path, 'out')
+  expect((await waggle(['export', 'model', out, '--home', home])).status).toBe(0)
+  const card = await readFile(join(out, 'README.md'), 'utf8')
+  expect(card).toMatch(/- Steps 1 to \d+: basic_arithmetic \(difficulty 1\)/)
+  expect(card).toContain('license: apache-2.0')
+  expect(card).not.toContain(folder.path)
+  const adapter = join(folder.path, 'adapter')
+  expect((await waggle(['export', 'adapter', adapter, '--model', file, '--home', home])).status).toBe(0)
+  const bare = await readFile(join(adapter, 'README.md'), 'utf8')
+  expect(bare).toContain('No step was taken yet')
+  expect(bare).toContain(
+    createHash('sha256')
+      .update(await readFile(file))
+      .digest('hex'),
+  )
+  expect(bare + (await readFile(join(adapter, 'adapter_config.json'), 'utf8'))).not.toContain(folder.path)
+
   const { stdout } = await waggle(['checkpoint', 'list', '--home', home])
-  expect(stdout).toMatch(/the included model +\d/)
-  expect(stdout).toMatch(/tiny\.gguf +0/)
+  expect(stdout).toMatch(/Waggle's default model +\d/)
+  expect(stdout).toMatch(/tiny +0/)
 }, 400_000)
 
 it('a model that is gone, or is another one by now, is not exchanged in silence', async () => {
   const home = join(folder.path, 'home')
   const file = await tinyGguf('tiny.gguf')
   await stop(await up(home, '--model', file))
-  const { rename, copyFile } = await import('node:fs/promises')
   const moved = join(folder.path, 'moved.gguf')
   await rename(file, moved)
   const gone = await waggle(['up', '--home', home, '--no-swarm'])

@@ -48,7 +48,7 @@ test("an exported model's card has intervals, and says what may be chance", () =
   })
   const card = modelCard({
     ...{
-      base: { name: 'default', onHub: false },
+      base: { title: 'default' },
       bare: false,
       dtype: 'f32',
       step: 9,
@@ -56,7 +56,6 @@ test("an exported model's card has intervals, and says what may be chance", () =
       tokenizer: 'b',
     },
     ...{
-      method: { tasks: [], estimator: 'grpo', corrections: [], learningRate: 1e-4 },
       first: at(0, 0.2),
       last: at(9, 0.6),
     },

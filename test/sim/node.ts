@@ -13,6 +13,7 @@ import { startLoops } from '../../daemon/node/loops.ts'
 import type { Models } from '../../daemon/node/models.ts'
 import { openRounds } from '../../daemon/node/rounds.ts'
 import { createSaving } from '../../daemon/node/saving.ts'
+import { trainingFacts } from '../../daemon/node/training-facts.ts'
 import { openPolicy } from '../../daemon/policy/live-policy.ts'
 import { createParkedGroups } from '../../daemon/rollout/parked/parked.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
@@ -26,6 +27,7 @@ import { createExchange, type Exchange } from '../../daemon/swarm/exchange.ts'
 import type { Swarm } from '../../daemon/swarm/index.ts'
 import { openPeerDatastore } from '../../daemon/swarm/libp2p/datastore.ts'
 import { restoreNode } from '../../daemon/trainer/checkpoints/checkpointing.ts'
+import { createTrainingRecord } from '../../daemon/trainer/checkpoints/training-record.ts'
 import { createTrainedOn } from '../../daemon/trainer/trained-on.ts'
 import { setUp as openHost } from '../host/setup.ts'
 import { SimulatedDisk, type Survival } from '../store/simulated-disk.ts'
@@ -277,12 +279,11 @@ export function createHonestNode(
         if (life.isAlive) checks.flushed(entries)
       },
     }
+    const record = createTrainingRecord({}, { facts: () => trainingFacts(config, { tasks }) })
     const { isSaveDue, save, restore } = createSaving({
       ...{ host, parked, checkpoints, journal, disk: port, pool: flushed },
-      models: { model, found: { name: 'tiny', directory: '/' } } as unknown as Pick<
-        Models,
-        'model' | 'found'
-      >,
+      models: { model, base: { name: 'tiny', directory: '/' } } as unknown as Pick<Models, 'model' | 'base'>,
+      record,
       policies: { policy, roles: new Map(), restoreRoles: async () => {} },
       schedule: config.checkpoint,
       restored: restored?.state.version,
@@ -426,7 +427,7 @@ export function createHonestNode(
     startLoops(
       { config, self, seed: randomOf(name).next() * 2 ** 31 },
       {
-        ...{ core: watchedCore, policy, host, tasks, showcase, changed, parked, journal },
+        ...{ core: watchedCore, policy, host, tasks, showcase, changed, parked, journal, record },
         swarm: {
           name: 'sim',
           publish(draft) {

@@ -167,6 +167,7 @@ export async function startLooped(
     { config, self: 'me', seed: 1 },
     {
       ...{ core, policy, host, tasks, swarm: undefined, showcase, changed, parked },
+      record: { step() {} },
       journal: {
         ...journal,
         group(group, origin) {

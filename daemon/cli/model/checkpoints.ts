@@ -3,7 +3,7 @@
 import { mkdirSync, renameSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { bytes, count, duration, percent } from '../../../protocol/api/index.ts'
+import { bytes, count, duration, percent, phaseText, stepsText } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import { openWeights } from '../../policy/safetensors/read.ts'
@@ -27,6 +27,8 @@ export function list({ paths, json, io, out }: Context): number {
     step: one.step,
     model: nameOf(one),
     lineage: one.lineage,
+    ...(one.base?.license === undefined ? {} : { license: one.base.license }),
+    ...(one.phases ? { trained: one.phases } : {}),
     time: one.savedAt,
     bytes: one.bytes,
     ...accuracyOf(paths, one),
@@ -48,10 +50,12 @@ export function list({ paths, json, io, out }: Context): number {
   ])
   const head = [...(isOne ? [] : ['MODEL']), 'STEP', 'AGE', 'SIZE', 'HELD OUT', 'FOLDER']
   for (const line of tableText(head, table)) out(line)
+  for (const phase of all[0]!.phases ?? [])
+    out(safeText(`${stepsText(phase)}: ${phaseText(phase)}`, { line: true, limit: 1000 }))
   return 0
 }
 
-const nameOf = (one: CheckpointHere): string => shortName(referenceOf(one) ?? 'unknown')
+const nameOf = (one: CheckpointHere): string => one.base?.title ?? shortName(referenceOf(one) ?? 'unknown')
 
 /** Compares two checkpoints of a model: relative change of the weights, held-out accuracy, and groups trained on. */
 export async function diff({ paths, json, out, arguments: [, from, to] }: Context): Promise<number> {

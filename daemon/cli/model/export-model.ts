@@ -1,15 +1,14 @@
 // waggle export model and waggle export adapter: the newest checkpoint in Hugging Face's or PEFT's format, with a model
-// card, or as one GGUF file.
+// card, or as one GGUF file. The card says what the checkpoint's manifest records, not what the config says now.
 
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
+import { cardBase } from '../../policy/export/card-base.ts'
 import { dtypesOf, exportModel as writeExport } from '../../policy/export/export-model.ts'
 import { modelCard } from '../../policy/export/model-card.ts'
-import { hubNameOf } from '../../policy/sources/reference.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import type { Context } from '../context.ts'
-import { contextConfig } from '../load-config.ts'
 import { loadCheckpoint, loadNewest, newestAsked, noCheckpoint } from './checkpoint.ts'
 import { recordsOf } from './run-records.ts'
 
@@ -25,35 +24,28 @@ export async function exportModel(context: Context): Promise<number> {
   }))
   if (!newest) throw noCheckpoint(paths.checkpoints)
   const { checkpoint, model } = newest
-  const { config } = contextConfig(context)
-  const base = checkpoint.base ?? { name: config.model.path, directory: model.directory }
-  const hub = hubNameOf(base.name)
+  const base = await cardBase(
+    { name: model.directory, ...checkpoint.base, directory: model.directory },
+    { disk },
+  )
+  const name = base.hub ?? base.title
   const card = modelCard({
-    base: { name: hub ?? base.name, commit: base.commit, onHub: hub !== undefined },
+    base,
     adapter: model.spec.adapter,
     bare,
     dtype,
     step: checkpoint.step,
     lineage: checkpoint.lineage,
     tokenizer: model.tokenizer.digest,
-    method: {
-      tasks: config.tasks,
-      estimator: config.estimator.use,
-      corrections: config.corrections.map(({ use }) => use),
-      learningRate: config.training.learning_rate,
-    },
+    phases: checkpoint.phases,
     ...recordsOf(paths, checkpoint),
   })
-  await writeExport(
-    model,
-    { target, dtype, bare, card, base: { name: hub ?? model.directory, revision: base.commit } },
-    { disk },
-  )
+  await writeExport(model, { target, dtype, bare, card, base: { name, revision: base.commit } }, { disk })
   const { step, lineage } = checkpoint
   context.out(json ? JSON.stringify({ v: 1, path: target, step, lineage, dtype }) : target)
   context.say(
     bare
-      ? `step ${step}; it belongs on ${hub ?? model.directory}`
+      ? `step ${step}; it belongs on ${base.hub ?? model.directory}`
       : `step ${step}; try it with \`${io.program} chat --model ${target}\``,
   )
   // An export works without a running node, so errors are ignored.

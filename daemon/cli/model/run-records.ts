@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Event } from '../../../protocol/api/index.ts'
+import type { Evaluation, Event } from '../../../protocol/api/index.ts'
 import { listRuns } from '../../control/journal/run-file.ts'
 import type { CardEvaluation } from '../../policy/export/model-card.ts'
 import type { CheckpointHere } from './manifests.ts'
@@ -15,25 +15,50 @@ export interface Records {
   foreign?: number
 }
 
-/** Uses evaluations up to the checkpoint's step; for each step, the newest one. */
+/**
+ * Uses evaluations of this lineage up to the checkpoint's step; for each step, the newest one. The checkpoint has the
+ * first one and the newest before it was saved; the runs have later ones.
+ */
 export function recordsOf({ runs }: { runs: string }, checkpoint: CheckpointHere): Records {
-  const evaluations = new Map<number, CardEvaluation>()
-  for (const file of listRuns(runs).reverse()) {
-    for (const line of readFileSync(file, 'utf8').split('\n')) {
-      if (!line.includes('"eval"')) continue
-      try {
-        const event = JSON.parse(line) as Event
-        if (event.type !== 'eval' || event.step > checkpoint.step) continue
-        const { step, prompts, accuracy, tasks, greedy } = event
-        evaluations.set(step, { step, prompts, accuracy, tasks, greedy: greedy?.accuracy })
-      } catch {
-        // A crash can leave an incomplete line.
-      }
+  const found = [
+    ...(checkpoint.evaluations ?? []),
+    ...listRuns(runs).flatMap((file) => evaluationsIn(file, checkpoint)),
+  ]
+  const byStep = new Map<number, Evaluation>()
+  for (const one of found) {
+    const known = byStep.get(one.step)
+    if (one.step <= checkpoint.step && (known === undefined || one.time >= known.time))
+      byStep.set(one.step, one)
+  }
+  const sorted = [...byStep.values()].sort((a, b) => a.step - b.step)
+  const [first, last] = [sorted[0], sorted.at(-1)]
+  return {
+    ...(first ? { first: cardEvaluation(first) } : {}),
+    ...(last ? { last: cardEvaluation(last) } : {}),
+    ...countersOf(checkpoint),
+  }
+}
+
+const cardEvaluation = ({ step, prompts, accuracy, tasks, greedy }: Evaluation): CardEvaluation => ({
+  ...{ step, prompts, accuracy, tasks },
+  greedy: greedy?.accuracy,
+})
+
+/** None if the run was of another lineage. */
+function evaluationsIn(file: string, { lineage }: CheckpointHere): Evaluation[] {
+  const found: Evaluation[] = []
+  for (const line of readFileSync(file, 'utf8').split('\n')) {
+    if (!line.includes('"eval"') && !line.includes('"snapshot"')) continue
+    try {
+      const event = JSON.parse(line) as Event
+      if (event.type === 'snapshot' && (event.snapshot.model?.policy.lineage ?? lineage) !== lineage)
+        return []
+      if (event.type === 'eval') found.push(event)
+    } catch {
+      // A crash can leave an incomplete line.
     }
   }
-  const sorted = [...evaluations.values()].sort((a, b) => a.step - b.step)
-  const [first, last] = [sorted[0], sorted.at(-1)]
-  return { ...(first ? { first } : {}), ...(last ? { last } : {}), ...countersOf(checkpoint) }
+  return found
 }
 
 function countersOf({ folder }: CheckpointHere): { own?: number; foreign?: number } {

@@ -13,10 +13,12 @@ import {
   type Evaluation,
   learntText,
   percent,
+  phaseText,
   type Snapshot,
   shareOf,
   sharingText,
   si,
+  stepsText,
 } from '../../../protocol/api/index.ts'
 import { safeText } from '../../../protocol/text.ts'
 
@@ -29,7 +31,7 @@ export function statusText(s: Snapshot, program = 'waggle'): string[] {
     [
       'model',
       model &&
-        `${model.name}  policy v${model.policy.version}${model.parameters ? `  ${si(model.parameters)} parameters` : ''}`,
+        `${model.title ?? model.name}  ${model.policy.lineage.slice(0, 12)}  policy v${model.policy.version}${model.parameters ? `  ${si(model.parameters)} parameters` : ''}`,
     ],
     ['engine', engine && `${engine.kind} on ${engine.device}${engine.reason ? ` (${engine.reason})` : ''}`],
     [
@@ -41,6 +43,7 @@ export function statusText(s: Snapshot, program = 'waggle'): string[] {
           r?.signalShare !== undefined && `signal ${percent(r.signalShare, 0)} of groups`,
         ),
     ],
+    ['trained on', trained(s)],
     ['held-out', heldOut(s)],
     [
       'own tasks',
@@ -146,6 +149,14 @@ function nearby({ swarm }: Snapshot): string | undefined {
   const some = seen.slice(0, 3).map(({ name, id }) => `${name} ${id}`)
   const more = seen.length > some.length ? ` and ${seen.length - some.length} more` : ''
   return `not joined: ${some.join(', ')}${more}`
+}
+
+/** The newest phase, and where earlier ones are. */
+function trained({ trained: phases = [] }: Snapshot): string | undefined {
+  const last = phases.at(-1)
+  if (!last) return undefined
+  const before = phases.length > 1 ? `; ${phases.length - 1} earlier: see \`checkpoint list\`` : ''
+  return `${stepsText(last)}: ${phaseText(last)}${before}`
 }
 
 function heldOut({ evaluations = [], time }: Snapshot): string | undefined {

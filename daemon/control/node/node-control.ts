@@ -11,6 +11,7 @@ import type {
   SharingInfo,
   Snapshot,
   StateWord,
+  TrainingPhase,
 } from '../../../protocol/api/index.ts'
 import { API_VERSION } from '../../../protocol/api/index.ts'
 import type { PluginHost } from '../../host/host.ts'
@@ -25,7 +26,7 @@ import { createSwarmControl } from './swarm-control.ts'
 
 export interface NodeFacts {
   node: Snapshot['node']
-  model: { name: string; path: string; parameters: number; maxCompletionTokens: number }
+  model: { name: string; title: string; path: string; parameters: number; maxCompletionTokens: number }
   /** Files that must not be shared. */
   secrets: readonly string[]
   tasks?: NonNullable<Snapshot['tasks']>
@@ -42,6 +43,7 @@ export interface NodeParts {
   pool(): { own: number; foreign: number }
   sharing(): SharingInfo | undefined
   agents?(): AgentsInfo | undefined
+  trained(): TrainingPhase[]
   now(): number
   /** The node's state, and a line of detail. */
   state(): { state: StateWord; detail?: string }
@@ -77,6 +79,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
       const [diskFreeBytes, stateBytes] = [parts.space.free(), parts.space.used()]
       const sharing = parts.sharing()
       const agents = parts.agents?.()
+      const trained = parts.trained()
       return {
         v: API_VERSION,
         time: parts.now(),
@@ -86,6 +89,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
         engine: policy.trainer.info,
         model: { ...facts.model, policy: { lineage, tokenizer, version } },
         training: telemetry.training(version),
+        ...(trained.length > 0 ? { trained } : {}),
         evaluations: [...telemetry.evaluations],
         rollouts: telemetry.rollouts({
           pool: parts.pool(),

@@ -1,12 +1,20 @@
 // The README of an exported model: what was trained, on what data and with what result, as text and as metadata for
 // model hubs. Everything comes from the run's own records; what they lack is left out.
 
-import { accuracyText, directionOf, percent } from '../../../protocol/api/index.ts'
+import {
+  accuracyText,
+  directionOf,
+  percent,
+  phaseText,
+  stepsText,
+  type TrainingPhase,
+} from '../../../protocol/api/index.ts'
 import { safeText } from '../../../protocol/text.ts'
 import type { AdapterSpec } from '../../engine/decoder.ts'
+import type { BaseFacts } from '../files/base-facts.ts'
 
 export interface CardFacts {
-  base: { name: string; commit?: string | undefined; onHub: boolean }
+  base: CardBase
   adapter?: AdapterSpec | undefined
   /** True if only the adapter is exported. */
   bare: boolean
@@ -15,7 +23,7 @@ export interface CardFacts {
   lineage: string
   tokenizer: string
   /** How a node trained it. A program with its own loop keeps no such record. */
-  method?: CardMethod
+  phases?: readonly TrainingPhase[] | undefined
   /** Number of groups of rollouts that were trained on. */
   own?: number | undefined
   foreign?: number | undefined
@@ -23,11 +31,14 @@ export interface CardFacts {
   last?: CardEvaluation | undefined
 }
 
-export interface CardMethod {
-  tasks: readonly { name: string; difficulty?: number | undefined }[]
-  estimator: string
-  corrections: readonly string[]
-  learningRate: number
+export interface CardBase extends BaseFacts {
+  /** Never a path. */
+  title: string
+  /** Its name on the hub, if it is from there. */
+  hub?: string | undefined
+  commit?: string | undefined
+  /** SHA-256 of its GGUF file. */
+  fileDigest?: string | undefined
 }
 
 export interface CardEvaluation {
@@ -41,14 +52,16 @@ export interface CardEvaluation {
 
 export function modelCard(facts: CardFacts): string {
   const { base, adapter, bare } = facts
-  const name = safeText(base.name, { limit: 200, line: true })
-  const title = bare ? `LoRA adapter for ${name}` : `${name}, post-trained`
+  const name = nameOf(base)
+  const title = titleOf(facts)
   const lines = [
     '---',
-    ...(base.onHub ? [`base_model: ${JSON.stringify(name)}`] : []),
+    ...(base.hub ? [`base_model: ${JSON.stringify(name)}`] : []),
+    ...licenseOf(base),
     `library_name: ${bare ? 'peft' : 'transformers'}`,
     'pipeline_tag: text-generation',
     `tags: [${['waggle', 'reinforcement-learning', ...(adapter ? ['lora'] : [])].join(', ')}]`,
+    ...modelIndexOf(facts),
     '---',
     '',
     `# ${title}`,
@@ -57,11 +70,14 @@ export function modelCard(facts: CardFacts): string {
     '',
     '## What was trained',
     '',
-    `- From ${base.onHub ? `[${name}](https://huggingface.co/${name})` : name}${base.commit ? ` at commit \`${base.commit}\`` : ''}; SHA-256 of its decoder and weights \`${facts.lineage}\`, of its tokenizer and chat template \`${facts.tokenizer}\`.`,
+    `- From ${base.hub ? `[${name}](https://huggingface.co/${base.hub})` : name}${base.commit ? ` at commit \`${base.commit}\`` : ''}; SHA-256 of its decoder and weights \`${facts.lineage}\`, of its tokenizer and chat template \`${facts.tokenizer}\`${base.fileDigest ? `, of its GGUF file \`${base.fileDigest}\`` : ''}.`,
     adapter
       ? `- LoRA of rank ${adapter.rank}, alpha ${adapter.alpha}, on ${adapter.targets.join(', ')}${bare ? '' : ', merged into the weights here'}; everything else is as it was.`
       : '- All parameters.',
     `- Stored as ${facts.dtype}${facts.dtype === 'f32' ? '' : '; trained in f32 and rounded'}.`,
+    base.license
+      ? `- The licence is that of the base model: ${base.license}.`
+      : '- The licence is that of the base model, which does not name one in its files.',
     '',
     '## On what',
     '',
@@ -76,15 +92,48 @@ export function modelCard(facts: CardFacts): string {
   return lines.map((line) => safeText(line, { limit: 2000, line: true })).join('\n')
 }
 
-function methodOf({ method }: CardFacts): string[] {
-  if (!method) return ['By a program that used Waggle as a library; it kept no record here.']
-  const { tasks, estimator, corrections, learningRate } = method
+const nameOf = ({ hub, title }: CardBase): string => safeText(hub ?? title, { limit: 200, line: true })
+
+const titleOf = ({ base, bare }: CardFacts): string =>
+  bare ? `LoRA adapter for ${nameOf(base)}` : `${nameOf(base)}, post-trained`
+
+/** The hub knows licences by identifiers; any other text is its name. */
+function licenseOf({ license }: CardBase): string[] {
+  if (license === undefined) return []
+  return /^[a-z0-9][a-z0-9.+-]*$/.test(license)
+    ? [`license: ${license}`]
+    : ['license: other', `license_name: ${JSON.stringify(license)}`]
+}
+
+/** The hub's format for results. JSON is YAML, so each result is one line. */
+function modelIndexOf(facts: CardFacts): string[] {
+  const { last } = facts
+  if (!last) return []
+  const results = Object.entries(last.tasks).map(([task, value]) => ({
+    task: { type: 'text-generation', name: 'Text Generation' },
+    dataset: { type: `waggle/${task}`, name: `${task}, held-out questions` },
+    metrics: [{ type: 'accuracy', name: `accuracy, sampled, step ${last.step}`, value }],
+  }))
   return [
-    ...tasks.map(
-      (task) => `- ${task.name}${task.difficulty === undefined ? '' : `, difficulty ${task.difficulty}`}`,
-    ),
+    'model-index:',
+    `- name: ${JSON.stringify(titleOf(facts))}`,
+    '  results:',
+    ...results.map((result) => `  - ${JSON.stringify(result)}`),
+  ]
+}
+
+function methodOf({ phases = [], step }: CardFacts): string[] {
+  if (phases.length === 0)
+    return [
+      step === 0
+        ? 'No step was taken yet.'
+        : 'How is not on record: it was trained by a program that used Waggle as a library, or by an older version.',
+    ]
+  const missing = phases[0]!.from - 1
+  return [
+    ...(missing > 0 ? [`How steps 1 to ${missing} were trained is not on record.`, ''] : []),
+    ...phases.map((phase) => `- ${stepsText(phase)}: ${phaseText(phase)}.`),
     '',
-    `Advantages by ${estimator}, corrections ${corrections.join(', ') || 'none'}, learning rate ${learningRate}.`,
   ]
 }
 

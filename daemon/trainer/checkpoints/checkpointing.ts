@@ -8,7 +8,7 @@ import type { AdapterSpec, DecoderSpec } from '../../engine/decoder.ts'
 import type { LossScale, OptimizerState, Trainer } from '../../engine/engine.ts'
 import type { SavedState } from '../../host/host.ts'
 import type { PolicyState } from '../../policy/live-policy.ts'
-import { type TrainedMeta, trainedMeta } from '../../policy/trained.ts'
+import { type TrainedBase, type TrainedMeta, trainedMeta } from '../../policy/trained.ts'
 import type { Checkpoint, Checkpoints, Json } from '../../store/checkpoints/checkpoints.ts'
 import type { Disk } from '../../store/disk.ts'
 import type { Role } from '../roles.ts'
@@ -60,6 +60,8 @@ export async function saveNode(
     roles = [],
     spec,
     base,
+    phases,
+    evaluations,
   }: Omit<NodeState, 'optimizerSteps' | 'lossScale' | 'roles'> & {
     lineage: string
     plugins?: readonly SavedState[]
@@ -68,7 +70,9 @@ export async function saveNode(
     roles?: readonly Pick<Role, 'name' | 'model' | 'spec' | 'state'>[]
     /** Includes the adapter if one is trained. */
     spec: DecoderSpec
-    base: NonNullable<TrainedMeta['base']>
+    base: TrainedBase
+    phases?: TrainedMeta['phases']
+    evaluations?: TrainedMeta['evaluations']
   },
   { trainer, checkpoints }: { trainer: Pick<Trainer, 'weights' | 'optimizer'>; checkpoints: Checkpoints },
 ): Promise<Checkpoint> {
@@ -114,14 +118,13 @@ export async function saveNode(
       ...(parked === undefined ? {} : { [PARKED]: parked }),
       ...Object.assign({}, ...beside.map((role) => trainedFiles(role.spec, role.trained, role.name))),
     },
-    meta: metaOf(spec.adapter, base),
+    meta: metaOf({ adapter: spec.adapter, base, phases, evaluations }),
   })
 }
 
-function metaOf(adapter: AdapterSpec | undefined, base: NonNullable<TrainedMeta['base']>): Json {
-  const meta: TrainedMeta = { base, ...(adapter ? { adapter } : {}) }
-  return meta as Json
-}
+/** Leaves out what is undefined. */
+const metaOf = (facts: { [Fact in keyof TrainedMeta]: TrainedMeta[Fact] | undefined }): Json =>
+  JSON.parse(JSON.stringify(facts)) as Json
 
 export interface Restored {
   checkpoint: Checkpoint
