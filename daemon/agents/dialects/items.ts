@@ -9,13 +9,12 @@ import { argumentsOf } from './tools.ts'
 
 const MOST_ITEMS = 1024
 
-/** `ignored` names the types of items that the model cannot be shown, such as input.web_search_call. */
-export function itemsIn(input: unknown): { messages: ChatMessage[]; ignored: string[] } {
-  if (typeof input === 'string') return { messages: [{ role: 'user', content: input }], ignored: [] }
+/** Adds the types of items that the model cannot be shown to `ignored`, such as input.web_search_call. */
+export function itemsIn(input: unknown, ignored = new Set<string>()): ChatMessage[] {
+  if (typeof input === 'string') return [{ role: 'user', content: input }]
   if (!Array.isArray(input) || input.length === 0 || input.length > MOST_ITEMS)
     throw invalid(`"input" must be a text or a list of 1 to ${MOST_ITEMS} items`)
   const messages: ChatMessage[] = []
-  const ignored = new Set<string>()
   for (const [i, given] of input.entries()) {
     const item = objectOf(given, `item ${i}`)
     const { type = 'message' } = item
@@ -47,7 +46,7 @@ export function itemsIn(input: unknown): { messages: ChatMessage[]; ignored: str
     }
   }
   if (messages.length === 0) throw invalid('"input" has no message')
-  return { messages, ignored: [...ignored] }
+  return messages
 }
 
 type MessageCall = NonNullable<ChatMessage['tool_calls']>[number]

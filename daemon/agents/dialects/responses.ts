@@ -50,15 +50,16 @@ export function createResponses(
       body.text === undefined || body.text === null ? undefined : objectOf(body.text, '"text"').format
     const wanted = wantedIn(body, offered, { ...options, format })
     const { instructions } = body
-    const input = itemsIn(body.input)
-    const { messages, has: hasOrphans } = withoutOrphans([...earlierOf(body, rollout), ...input.messages])
+    const unshown = new Set<string>()
+    const input = itemsIn(body.input, unshown)
+    const { messages, has: hasOrphans } = withoutOrphans([...earlierOf(body, rollout), ...input])
     const asked: ChatMessage[] =
       typeof instructions === 'string' ? [{ role: 'system', content: instructions }, ...messages] : messages
     const withLogprobs = Array.isArray(body.include) && body.include.includes('message.output_text.logprobs')
     const ignored = ignoredWishes(body, FIELDS, options, [
       ...offered.ignored,
       ...wanted.ignored,
-      ...input.ignored,
+      ...unshown,
       ...(hasOrphans ? ['input.call_id'] : []),
     ])
 

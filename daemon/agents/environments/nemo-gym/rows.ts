@@ -35,12 +35,13 @@ function rowOf(line: string, where: string): Row {
     const whole = shape.parse(parseExactly(line))
     const { input, instructions, ...params } = whole.responses_create_params
     const system: ChatMessage[] = instructions ? [{ role: 'system', content: instructions }] : []
-    const read = itemsIn(input)
+    const unshown = new Set<string>()
+    const read = itemsIn(input, unshown)
     const { tools, origins, ignored } = toolsIn(params)
-    const other = [...read.ignored, ...ignored, ...[...origins].filter(isNoFunction).map(([name]) => name)]
+    const other = [...unshown, ...ignored, ...[...origins].filter(isNoFunction).map(([name]) => name)]
     if (other.length > 0)
       throw new Error(`only messages and functions can be played, not ${other.join(', ')}`)
-    return { whole, messages: [...system, ...read.messages], tools }
+    return { whole, messages: [...system, ...read], tools }
   } catch (cause) {
     const reason = cause instanceof z.ZodError ? issueOf(cause) : (cause as Error).message
     throw new WaggleError('E_DATASET', `${where}: ${reason}`, {
