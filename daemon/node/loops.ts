@@ -143,7 +143,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
       async onStep(report) {
         journal.recover('training')
         journal.step(report)
-        parts.record.step(report.step)
+        if (!report.rolledBack) parts.record.step(report.step)
         for (const [author, groups] of Object.entries(report.authors)) {
           if (author !== self) swarm?.used(author, groups)
         }
