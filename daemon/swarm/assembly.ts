@@ -78,6 +78,7 @@ export async function assemble(
     isBehind: () => bandwidth.isBehind,
     onClock: (trouble) => (trouble === undefined ? notices.over('clock') : notices.clockOff(trouble)),
     onImpostor: () => notices.impostor(),
+    onUnneeded: (peer) => notices.unneeded(peer),
   })
   const { records, reputation, validator } = exchange
   const isUseful = (peer: string) => (records.get(peer)?.verified ?? 0) > 0

@@ -55,6 +55,8 @@ export interface ExchangeParts
   /** Called with a message if this node's clock is off, and with undefined when it is right again. */
   onClock(trouble: string | undefined): void
   onImpostor(): void
+  /** A peer delivers more groups of unknown authors than this node needs to get to know them. */
+  onUnneeded?(peer: string): void
   /** Whether a frame's signature is valid. Default: Ed25519. A simulation of a thousand nodes uses a cheaper check. */
   isAuthentic?: ((frame: Frame) => boolean) | undefined
   /** Runs something in the next turn of the event loop. Default: setImmediate. */
@@ -103,6 +105,7 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
       clock,
       isMuted: (peer) => reputation.isMuted(peer),
       isWanted,
+      isKnown,
       onDated: (author, aheadMs) => clockWatch.dated(author, aheadMs),
       onImpostor: by.onImpostor,
       salt: by.salt,
@@ -124,6 +127,7 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
       soon: by.soon,
       onGroup: by.onGroup,
       onEvent,
+      onUnneeded: by.onUnneeded,
       onAdmitted: (frame, task) => recentFrames.add(frame, task),
       slow: (peer, ms) => by.links.slow(peer, ms),
       forget: (message) => by.gossip.forget(message),

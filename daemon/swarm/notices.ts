@@ -68,6 +68,16 @@ export class Notices {
     )
   }
 
+  /** It may pass on what somebody else sends. */
+  unneeded(peer: string): void {
+    this.showOf(
+      'unneeded',
+      peer,
+      `${peerName(peer)} delivers more groups without a signal, by authors that nobody knows, than this node needs`,
+      `They are refused, and training goes on. To take nothing more of its own: waggle peers mute ${peerName(peer)}.`,
+    )
+  }
+
   otherRules(peer: string, why: string): void {
     this.showOf(
       'rules',
@@ -87,7 +97,7 @@ export class Notices {
       )
   }
 
-  private showOf(kind: 'twin' | 'rules', peer: string, message: string, action: string): void {
+  private showOf(kind: 'twin' | 'rules' | 'unneeded', peer: string, message: string, action: string): void {
     const about = [...this.shown].filter((key) => key.startsWith(`${kind}-`))
     if (about.length < MOST_ABOUT_PEERS) this.show(`${kind}-${peer}`, message, action)
   }

@@ -120,7 +120,7 @@ export interface Learner {
   settle(): Promise<void>
   /**
    * Takes a verified foreign group without a signal; the next `meet` tests its tokens. False if that is not needed: the
-   * author is known, or enough groups wait.
+   * author is known, or enough of its groups wait.
    */
   introduce(group: Group): boolean
   /** Whether nothing is known yet about this peer's policy, so that a group without a signal is useful. */
@@ -284,7 +284,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
   const introductions = createIntroductions(
     { temperature: options.temperature },
     {
-      ...{ authors, isUnknown, random: parts.random, engine: policy.trainer },
+      ...{ authors, isUnknown, mix, random: parts.random, engine: policy.trainer },
       scorable: trainableOf,
       onFinding: (finding) => parts.onFinding({ type: 'guard', ...finding }),
     },
@@ -429,6 +429,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
 
     ownGroup(group) {
       mix.add(group)
+      introductions.earn(group)
       const scores = scoresOf(group)
       if (scores.length === 0) return
       pending.push(...guards.ownGroup(scores.reduce((sum, score) => sum + score, 0) / scores.length))

@@ -61,7 +61,7 @@ export async function startAttacked(folder: string): Promise<Attacked> {
         ...{ attack, address, swarm: SWARM, task: { name: 'basic_arithmetic', difficulty: 1 }, everyMs: 200 },
         sizes: [
           { rollouts: 64, tokens: COMPLETION_TOKENS },
-          { rollouts: 2, tokens: 40 },
+          ...(attack === 'strangers' ? [] : [{ rollouts: 2, tokens: 40 }]),
         ],
       }),
   }

@@ -50,6 +50,8 @@ export interface AdmissionParts {
   isMuted(peer: string): boolean
   /** True for peers that the user joined. */
   isWanted?(peer: string): boolean
+  /** True for authors that the user joined or that have earned trust. Default: none. */
+  isKnown?(author: string): boolean
   /** Salt of the ID filters; see seen.ts. Default: random. */
   salt?: Uint8Array | undefined
   /** Whether the signature matches the key. Default: Ed25519. */
@@ -91,6 +93,11 @@ const FETCHED_AUTHOR = { perSecond: 8, burst: 1024 }
 const FETCHED_NEWCOMER = { perSecond: 4, burst: 512 }
 const FETCHED_NEWCOMERS = { perSecond: 16, burst: 1024 }
 const FETCHED = { perSecond: 100, burst: 4096 }
+/**
+ * Groups without a signal, by unknown authors, that a peer may deliver: an honest newcomer sends 24, and more while it
+ * meets others. A peer with a weight of 16 passes on those of many, and may deliver 16 times as many.
+ */
+const INTRODUCTIONS = { perSecond: 1, burst: 128 }
 
 export class Admission {
   /** Frames whose signature was checked. */
@@ -113,6 +120,7 @@ export class Admission {
    */
   private readonly shares: FairShare
   private readonly newcomers: NewcomerQuota
+  private readonly introductions: Quota
   private readonly fetched: Record<'newcomer' | 'newcomers' | 'all', Quota>
 
   constructor(options: AdmissionOptions, parts: AdmissionParts) {
@@ -129,6 +137,7 @@ export class Admission {
     this.fetchedAuthors = new Quota({ rate: FETCHED_AUTHOR }, parts)
     this.shares = new FairShare({ perSecond: 200, burstSeconds: 2, spare: 768 }, parts)
     this.newcomers = new NewcomerQuota(NEWCOMERS, parts)
+    this.introductions = new Quota({ rate: INTRODUCTIONS }, parts)
     this.fetched = {
       newcomer: new Quota({ rate: FETCHED_NEWCOMER }, parts),
       newcomers: new Quota({ rate: FETCHED_NEWCOMERS, keys: 1 }, parts),
@@ -138,7 +147,13 @@ export class Admission {
 
   /** After a restart: the previous process may have admitted groups until `at`. */
   resume(at: number): void {
-    for (const quota of [this.authors, this.fetchedAuthors, ...Object.values(this.fetched)]) quota.resume(at)
+    for (const quota of [
+      this.authors,
+      this.fetchedAuthors,
+      this.introductions,
+      ...Object.values(this.fetched),
+    ])
+      quota.resume(at)
   }
 
   /** Never throws. `source` is the peer that delivered the message; its own quotas have already been applied. */
@@ -161,6 +176,9 @@ export class Admission {
       return this.refuse(error instanceof WireFault ? error.reason : 'schema', source)
     }
     const weight = this.trust(from)
+    // Before the signature: whoever delivered too much that nobody needs has no more of the kind looked at.
+    if (!this.isKnown(said.author) && !this.introductions.has(source, 1 / Math.max(1, weight)))
+      return this.refuse('quota', source)
     const fits = fetched ? this.fitsFetched(source, weight) : this.shares.take(source, weight)
     if (!fits) return this.refuse('quota', source)
     if (!(this.by.isAuthentic ?? isAuthentic)(frame)) return this.refuse('signature', source)
@@ -179,6 +197,19 @@ export class Admission {
     record.policyVersion = policy.version
     record.tokenizer = policy.tokenizer
     return { admitted: { group: said, source, bytes: bytes.length } }
+  }
+
+  /**
+   * Call with each verified group without a signal, by an author that is not known. Charged to the peer that delivered
+   * it, since authors cost nothing. False if it has delivered more than is needed.
+   */
+  introduces({ author }: SharedGroup, source: string): boolean {
+    if (this.isKnown(author)) return true
+    return this.introductions.take(source, 1 / Math.max(1, this.trust(this.by.records.touch(source))))
+  }
+
+  private isKnown(author: string): boolean {
+    return this.by.isKnown?.(author) ?? false
   }
 
   /** Remembers a frame of this node, so that neither its echo nor a copy of its content counts as new. */

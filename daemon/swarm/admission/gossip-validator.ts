@@ -2,7 +2,7 @@
 // for refused messages. The only place where gossip, admission and reputation meet.
 
 import { TopicValidatorResult } from '@libp2p/gossipsub'
-import type { Group } from '../../../protocol/train/index.ts'
+import { type Group, isZeroSignal } from '../../../protocol/train/index.ts'
 import { type Announcement, claimedAuthor } from '../../../protocol/wire/index.ts'
 import type { GossipGuard } from '../gossip/internals.ts'
 import { MAX_KNOWN_PEERS, type PeerRecords } from '../peers/records.ts'
@@ -32,6 +32,8 @@ export interface GossipValidatorParts {
   isKnown?(author: string): boolean
   /** A frame was admitted; it may be kept for peers that missed it. */
   onAdmitted(frame: Uint8Array, task: string): void
+  /** A peer has delivered more groups without a signal, by unknown authors, than this node needs. */
+  onUnneeded?: ((source: string) => void) | undefined
   /** Lets another peer deliver this message again. */
   forget(message: { data: Uint8Array }): void
   /** Stops reading from a peer for `ms`. */
@@ -212,6 +214,11 @@ export class GossipValidator {
         'group' in result ? result.group.rollouts.map(({ reward }) => reward) : (result.rewards ?? [])
       for (const reward of rewards) record.rewardSum += reward
       record.rewardCount += rewards.length
+      if (rewards.length > 0 && isZeroSignal(rewards) && !this.by.admission.introduces(shared, admitted.source)) {
+        this.refused(admitted.source, 'unneeded', shared.prompt.task)
+        this.by.onUnneeded?.(admitted.source)
+        return
+      }
       if ('refused' in result) {
         this.refused(shared.author, result.refused, shared.prompt.task)
         return

@@ -35,18 +35,26 @@ export class Quota {
 
   /** Takes `cost` from the key's bucket. If the bucket holds less, takes nothing and returns false. */
   take(key: string, cost = 1): boolean {
-    const now = this.clock.now()
-    const bucket = this.buckets.get(key) ?? { level: 0, at: this.emptyAt }
+    const bucket = this.filled(key)
     if (!this.buckets.delete(key) && this.buckets.size >= this.limit)
       this.buckets.delete(this.buckets.keys().next().value!)
-    // If the clock is set back, the bucket must neither drain nor fill.
-    const seconds = Math.max(0, now - bucket.at) / 1000
-    bucket.level = Math.min(this.rate.burst, bucket.level + seconds * this.rate.perSecond)
-    bucket.at = now
     this.buckets.set(key, bucket)
     if (bucket.level < cost) return false
     bucket.level -= cost
     return true
+  }
+
+  /** Whether the key's bucket holds that much. */
+  has(key: string, cost = 1): boolean {
+    return this.filled(key).level >= cost
+  }
+
+  private filled(key: string): Bucket {
+    const now = this.clock.now()
+    const { level, at } = this.buckets.get(key) ?? { level: 0, at: this.emptyAt }
+    // If the clock is set back, the bucket must neither drain nor fill.
+    const seconds = Math.max(0, now - at) / 1000
+    return { level: Math.min(this.rate.burst, level + seconds * this.rate.perSecond), at: now }
   }
 }
 

@@ -30,6 +30,10 @@ export const REASONS = {
   tokens: ['ignore', 'token ids and text do not match'],
   text: ['ignore', 'text that this node’s tokenizer cannot represent'],
   zeroSignal: ['ignore', 'all rewards are equal: no signal'],
+  unneeded: [
+    'ignore',
+    'without a signal, by authors unknown here, and more than is needed to get to know them',
+  ],
   broken: ['ignore', 'the task failed on it'],
 } as const satisfies Record<string, readonly [Verdict, string]>
 

@@ -1,9 +1,14 @@
 // How a node gets to know its peers before it trains on their groups. A peer introduces itself with groups without a
 // signal. This node scores their tokens to find out whose policy is like its own, and never trains on them.
+//
+// Identities are free, so neither the number of authors nor their groups bound the work. The tokens that are scored are
+// a share of those that this node generates itself, and the peers that deliver groups take turns, as in a batch
+// (batch.ts): a crowd of authors behind one peer leaves the groups that other peers deliver their places.
 
 import type { Random } from '../../../protocol/plugin/index.ts'
-import type { Group } from '../../../protocol/train/index.ts'
+import type { Group, Rollout } from '../../../protocol/train/index.ts'
 import type { Engine } from '../../engine/engine.ts'
+import { type PromptMix, tokensIn } from '../prompt-mix.ts'
 import { evidenceIn } from '../watch.ts'
 import type { Authors } from './authors.ts'
 
@@ -15,6 +20,8 @@ export interface IntroductionsOptions {
 export interface IntroductionsParts {
   engine: Pick<Engine, 'score'>
   authors: Pick<Authors, 'meet'>
+  /** Mean tokens of an own group. */
+  mix: Pick<PromptMix, 'tokens'>
   /** Whether nothing is known yet about this peer's policy. */
   isUnknown(author: string): boolean
   /** The groups that an engine can score. */
@@ -24,39 +31,99 @@ export interface IntroductionsParts {
 }
 
 export interface Introductions {
-  /** Takes a verified group. False if it is not needed: the author is known, or enough groups wait. */
+  /** Takes a verified group. False if it is not needed: the author is known, or enough of its groups wait. */
   add(group: Group): boolean
+  /** This node has generated a group; a share of its tokens may be spent on introductions. */
+  earn(group: Group): void
   /** Scores waiting groups. Call it while nothing else uses the engine. */
   meet(): Promise<void>
 }
 
 /** Maximum number of groups that wait to be scored, in all and per author. */
 const MOST = { waiting: 64, ofOne: 4 }
-/** Maximum number of groups scored in one call of `meet`. */
-const AT_ONCE = 16
+/**
+ * Tokens to score for each token of an own group. Scoring takes one pass, and an own token a pass to sample it and three
+ * to train on it.
+ */
+const SHARE = 1 / 4
+/** Most tokens that may be saved up, in own groups: when the first peer comes, it is known after one step. */
+const SAVED = 16
 
 export function createIntroductions(
   { temperature }: IntroductionsOptions,
-  { engine, authors, isUnknown, scorable, random, onFinding }: IntroductionsParts,
+  { engine, authors, mix, isUnknown, scorable, random, onFinding }: IntroductionsParts,
 ): Introductions {
-  /** Oldest first. */
-  const waiting: Group[] = []
+  /** By the peer that delivered them, the one whose turn is next first; each one's oldest group first. */
+  const waiting = new Map<string, Group[]>()
+  /** Tokens that may be scored now; below 0 after a group that was longer than what was left. */
+  let budget = 0
   let calls = 0
+
+  const all = (): Group[] => [...waiting.values()].flat()
+
+  const dropOldest = (): void => {
+    const [source, groups] = [...waiting].reduce((most, one) => (one[1].length > most[1].length ? one : most))
+    groups.shift()
+    if (groups.length === 0) waiting.delete(source)
+  }
+
+  const takeTurn = (): Group | undefined => {
+    const [next] = waiting
+    if (!next) return undefined
+    const [source, groups] = next
+    const group = groups.shift()
+    waiting.delete(source)
+    if (groups.length > 0) waiting.set(source, groups)
+    return group
+  }
+
+  /** As many of its rollouts as an own group has tokens, and at least one. */
+  const shortened = (group: Group): Group => {
+    let left = Math.min(budget, mix.tokens ?? 0)
+    const rollouts = group.rollouts.filter((rollout, i) => {
+      const fits = i === 0 || left > 0
+      left -= tokensIn({ ...group, rollouts: [rollout] })
+      return fits
+    })
+    return { ...group, rollouts }
+  }
+
+  const chosen = (): Group[] => {
+    const groups: Group[] = []
+    while (budget > 0) {
+      const group = takeTurn()
+      if (!group) break
+      if (!isUnknown(group.author)) continue
+      const [short] = scorable([shortened(group)])
+      if (!short) continue
+      budget -= tokensIn(short)
+      groups.push(short)
+    }
+    return groups
+  }
 
   return {
     add(group) {
       if (!isUnknown(group.author)) return false
-      const ofAuthor = waiting.filter(({ author }) => author === group.author).length
-      if (waiting.length >= MOST.waiting || ofAuthor >= MOST.ofOne) return false
-      waiting.push(group)
+      const { author, source = author } = group
+      if (all().filter((one) => one.author === author).length >= MOST.ofOne) return false
+      waiting.set(source, [...(waiting.get(source) ?? []), group])
+      if (all().length > MOST.waiting) dropOldest()
       return true
     },
 
+    earn(group) {
+      budget = Math.min(budget + SHARE * tokensIn(group), SAVED * (mix.tokens ?? 0))
+    },
+
     async meet() {
-      const groups = scorable(waiting.splice(0, AT_ONCE).filter(({ author }) => isUnknown(author)))
+      const groups = chosen()
       if (groups.length === 0) return
       const sequences = groups.flatMap(({ conditioning, rollouts }) =>
-        rollouts.map(({ tokens }) => ({ conditioning, completion: tokens })),
+        rollouts.map((one: Rollout) => ({
+          conditioning: one.conditioning ?? conditioning,
+          completion: one.tokens,
+        })),
       )
       const scores = await engine.score({ sequences, temperature, places: true })
       const uniform = random(`introductions/${calls++}`)

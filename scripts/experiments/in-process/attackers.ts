@@ -10,11 +10,12 @@ import type { GroupDraft, SharedRollout } from '../../../protocol/wire/index.ts'
 import { answerIn } from '../../default-model/corpus.ts'
 import type { Outsider } from './swarm.ts'
 
-export const ATTACKS = ['empty', 'bloat'] as const
+export const ATTACKS = ['empty', 'bloat', 'strangers'] as const
 /**
  * empty: half of each group's completions have no tokens.
  * bloat: one right answer, and the rest long random text, as many rollouts as a group may have; the log-probs are true, those of
  *   a policy that draws tokens uniformly.
+ * strangers: as `bloat` without the right answer, so without a signal. Every group introduces an author of its own.
  */
 export type Attack = (typeof ATTACKS)[number]
 
@@ -70,13 +71,13 @@ export function createAttacker(options: AttackerOptions): Outsider {
         const right = answerIn('bare', task.generate({ seed, difficulty }))
         const good = written(right, tokenizer.encodeCompletion(right, 'stop'), -0.1)
         const rest = Array.from({ length: rollouts - 1 }, (_, i) =>
-          attack === 'bloat' ? noise() : i % 2 === 0 ? empty() : written(right, good.tokens!, -0.1),
+          attack !== 'empty' ? noise() : i % 2 === 0 ? empty() : written(right, good.tokens!, -0.1),
         )
         return {
           prompt: { task: task.name, taskVersion: task.version, seed, difficulty },
           arm: 'base',
           policy: { lineage: model.digest, tokenizer: tokenizer.digest, version },
-          rollouts: [good, ...rest],
+          rollouts: [attack === 'strangers' ? noise() : good, ...rest],
         }
       })
     },

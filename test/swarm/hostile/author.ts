@@ -31,7 +31,7 @@ export interface HostileAuthorOptions {
 }
 
 export interface HostileAuthor {
-  /** The author of its groups, and the connection that they come through. */
+  /** The author of its groups, unless each has its own, and the connection that they come through. */
   author: string
   connection: string
   /** Groups sent so far. */
@@ -48,13 +48,14 @@ export async function startHostileAuthor(options: HostileAuthorOptions): Promise
   const sources = sizes.map((size, i) =>
     createAttacker({ attack, name: `source ${i}`, seed: i, model, tasks, groups: 1, ...size }),
   )
-  const { signer, peerId: author } = freshIdentity()
+  const first = freshIdentity()
+  const signerOf = () => (attack === 'strangers' ? freshIdentity() : first).signer
   const node = await startAttacker(address, swarm)
   let [sent, stopped] = [0, false]
   const done = (async () => {
     while (!stopped) {
       for (const draft of await sources[sent % sources.length]!.round()) {
-        const frame = signedBody(bodyOf(draft, sent), signer)
+        const frame = signedBody(bodyOf(draft, sent), signerOf())
         if (frame.length > MAX_GOSSIP_BYTES) throw new Error(`${frame.length} bytes are too many for gossip`)
         await publish(node, frame, swarm)
         sent++
@@ -63,7 +64,7 @@ export async function startHostileAuthor(options: HostileAuthorOptions): Promise
     }
   })()
   return {
-    author,
+    author: first.peerId,
     connection: node.peerId.toString(),
     sent: () => sent,
     async stop() {
