@@ -2,7 +2,6 @@
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Example } from '../../../protocol/train/index.ts'
-import { DeadlineError } from './deadline.ts'
 import type { ChatMessage, ChatTemplate } from './template.ts'
 
 /** The system prompt of questions without examples. */
@@ -27,8 +26,7 @@ export function askThrough(
   try {
     apart('?')
     return apart
-  } catch (error) {
-    if (error instanceof DeadlineError) throw error
+  } catch {
     const together = (question: string, examples: readonly Example[] = []) => {
       const [first, ...rest] = [...turnsOf(examples), { role: 'user', content: question }] as ChatMessage[]
       return put([{ role: 'user', content: `${system(examples)}\n\n${first!.content}` }, ...rest])

@@ -1,10 +1,13 @@
-// Renders a model's chat template, an untrusted Jinja program from a download. It gets few globals, a time limit and an
-// output limit, but neither clock nor environment. So a prompt is the same on every node and on every day.
+// Renders a model's chat template, an untrusted Jinja program from a download. It gets few globals and a bound on what
+// it may compute and hold in memory, but neither clock nor environment. So a prompt is the same on every node and on
+// every day. What a construct means is what Python's Jinja makes of it, as Hugging Face's transformers sets it up.
 
-import { Environment, Interpreter, Template } from '@huggingface/jinja'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
-import { withDeadline } from './deadline.ts'
+import type { Body } from './jinja/nodes.ts'
+import { parseTemplate } from './jinja/parser.ts'
+import { renderTemplate } from './jinja/render.ts'
+import { formatDate } from './jinja/strftime.ts'
 
 export interface ChatMessage {
   role: 'system' | 'user' | 'assistant' | 'tool'
@@ -33,64 +36,51 @@ export interface ChatTemplate {
   render(messages: readonly ChatMessage[], options: RenderOptions): string
 }
 
-/** Generous, because a thread on a busy machine may have to wait for a second. */
-const LIMIT_MS = 5000
 const LIMIT_CHARS = 4 * 1024 * 1024
-const LIMIT_RANGE = 100_000
-/** Llama 3.1 writes a date into its system prompt; this is the default in its template. */
-const DATE = '26 Jul 2024'
+/** The longest of published models' has 30,000 characters. */
+const LIMIT_SOURCE = 256 * 1024
 
 /**
- * `tokens` are the special tokens that templates refer to by name, such as bos_token. Throws E_MODEL if the template
- * does not parse.
+ * `tokens` are the special tokens that templates refer to by name, such as bos_token. `toolUse` is the template of
+ * conversations with tools, if the model has another one for them. Throws E_MODEL if a template does not parse.
  */
-export function createChatTemplate(source: string, tokens: Readonly<Record<string, string>>): ChatTemplate {
-  const { parsed } = guarded(() => new Template(source))
+export function createChatTemplate(
+  source: string,
+  tokens: Readonly<Record<string, string>>,
+  { toolUse }: { toolUse?: string | undefined } = {},
+): ChatTemplate {
+  const plain = parsed(source)
+  const withTools = toolUse === undefined ? plain : parsed(toolUse)
   return {
     source,
-    render(messages, { prompt, tools }) {
+    render(messages, { prompt, tools = [] }) {
       return guarded(() => {
-        const environment = new Environment()
-        const values = {
-          ...{ ...GLOBALS, ...tokens, messages, add_generation_prompt: prompt, date_string: DATE },
-          ...(tools && tools.length > 0 ? { tools } : {}),
-        }
-        for (const [name, value] of Object.entries(values)) environment.set(name, value)
-        const { value } = new Interpreter(environment).run(parsed) as { value: unknown }
-        if (typeof value !== 'string') throw new TypeError('it gives no text')
-        if (value.length > LIMIT_CHARS) throw new RangeError(`its text has ${value.length} characters`)
-        return value
+        const text = renderTemplate(tools.length > 0 ? withTools : plain, {
+          ...tokens,
+          messages,
+          tools: tools.length > 0 ? tools : null,
+          documents: null,
+          add_generation_prompt: prompt,
+          date_string: formatDate('%d %b %Y'),
+        })
+        if (text.length > LIMIT_CHARS) throw new RangeError(`its text has ${text.length} characters`)
+        return text
       })
     },
   }
 }
 
-const GLOBALS: Record<string, unknown> = {
-  true: true,
-  True: true,
-  false: false,
-  False: false,
-  none: null,
-  None: null,
-  raise_exception(message: unknown) {
-    throw new Error(String(message))
-  },
-  range(...given: unknown[]): number[] {
-    const numbers = given.filter((value): value is number => typeof value === 'number')
-    const [start, stop, step = 1] =
-      numbers.length === 1 ? [0, numbers[0]!] : (numbers as [number, number, number?])
-    const length = Math.max(0, Math.ceil((stop - start) / step))
-    if (!(length <= LIMIT_RANGE)) throw new RangeError(`range of ${length} values`)
-    return Array.from({ length }, (_, i) => start + i * step)
-  },
-  strftime_now: () => DATE,
+function parsed(source: string): Body {
+  return guarded(() => {
+    if (source.length > LIMIT_SOURCE) throw new RangeError(`it has ${source.length} characters`)
+    return parseTemplate(source)
+  })
 }
 
 function guarded<Result>(run: () => Result): Result {
   try {
-    return withDeadline('the chat template', LIMIT_MS, run)
+    return run()
   } catch (cause) {
-    if (cause instanceof WaggleError) throw cause
     const reason = safeText(cause instanceof Error ? cause.message : String(cause), {
       limit: 160,
       line: true,

@@ -31,9 +31,11 @@ export interface Bytes {
   i32(): number
   f32(): number
   f64(): number
-  /** A whole number. `what` names it in the error for a number that is too large. */
+  /** A whole number that counts something. `what` names it in the error for a number that is too large. */
   u64(what: string): number
-  i64(what: string): number
+  /** Any whole number of 64 bits. */
+  anyU64(): bigint
+  anyI64(): bigint
   /** UTF-8 text of at most `most` bytes. */
   text(what: string, most: number): string
   /** The next bytes, not copied. */
@@ -52,12 +54,11 @@ export function readBytes({ bytes, fileBytes, where }: Source): Bytes {
     at += length
     return at - length
   }
-  const whole = (value: bigint, what: string): number => {
-    const number = Number(value)
-    if (Number.isSafeInteger(number)) return number
+  const u64 = (what: string): number => {
+    const value = bytes.readBigUInt64LE(skip(8, what))
+    if (Number.isSafeInteger(Number(value))) return Number(value)
     throw fail(`${what} is ${value}, which is too large`)
   }
-  const u64 = (what: string) => whole(bytes.readBigUInt64LE(skip(8, what)), what)
   const take = (length: number, what: string) => {
     const from = skip(length, what)
     return bytes.subarray(from, from + length)
@@ -79,7 +80,8 @@ export function readBytes({ bytes, fileBytes, where }: Source): Bytes {
     f32: () => bytes.readFloatLE(skip(4, part)),
     f64: () => bytes.readDoubleLE(skip(8, part)),
     u64,
-    i64: (what) => whole(bytes.readBigInt64LE(skip(8, what)), what),
+    anyU64: () => bytes.readBigUInt64LE(skip(8, part)),
+    anyI64: () => bytes.readBigInt64LE(skip(8, part)),
     text(what, most) {
       const length = u64(`the length of ${what}`)
       if (length > most) throw fail(`${what} is ${count(length)} long; at most ${count(most)} are allowed`)

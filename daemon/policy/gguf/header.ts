@@ -7,9 +7,13 @@ import { count, quote } from '../safetensors/json.ts'
 import { type Bytes, readBytes, type Source, TRUNCATED } from './bytes.ts'
 import { codeName, TENSOR_TYPES, type TensorTypeName, typeOfCode } from './types.ts'
 
-/** Arrays of numbers or booleans are typed arrays, so they take no more memory than in the file. */
+/**
+ * Arrays of numbers or booleans are typed arrays, so they take no more memory than in the file. A whole number that a
+ * double cannot hold is a bigint: a seed or a hash, which nobody counts with.
+ */
 export type MetadataValue =
   | number
+  | bigint
   | boolean
   | string
   | readonly string[]
@@ -118,7 +122,7 @@ const READ = [
 ] as const // biome-ignore format: a list
 type Kind = (typeof READ)[number]
 
-/** Arrays of 64-bit whole numbers become F64. No model has numbers too large for that. */
+/** Arrays of 64-bit whole numbers become F64. */
 const PACKED = {
   u8: [1, Uint8Array],
   i8: [1, Int8Array],
@@ -148,11 +152,16 @@ function readValue(from: Bytes, key: string): MetadataValue {
     case 'bool':
       return from.u8() !== 0
     case 'u64':
+      return exact(from.anyU64())
     case 'i64':
-      return from[kind](what)
+      return exact(from.anyI64())
     default:
       return from[kind]()
   }
+}
+
+function exact(value: bigint): number | bigint {
+  return Number.isSafeInteger(Number(value)) ? Number(value) : value
 }
 
 function readArray(from: Bytes, key: string): MetadataValue {
@@ -169,7 +178,7 @@ function readArray(from: Bytes, key: string): MetadataValue {
   if (kind === 'u64' || kind === 'i64') {
     requireRoom(from, `numbers in ${quote(key)}`, length, 8)
     const numbers = new Float64Array(length)
-    for (let i = 0; i < length; i++) numbers[i] = from[kind](`a number of ${what}`)
+    for (let i = 0; i < length; i++) numbers[i] = Number(kind === 'u64' ? from.anyU64() : from.anyI64())
     return numbers
   }
   const [size, Packed] = PACKED[kind]

@@ -28,7 +28,7 @@ export function factsOf({ metadata, where }: { metadata: Metadata; where: string
     throw fail(`the metadata entry ${quote(key)} must be ${what}`)
   }
   return {
-    number: (key) => typed(key, 'a number', (value) => typeof value === 'number'),
+    number: (key) => typed(key, 'a number below 2^53', (value) => typeof value === 'number'),
     flag: (key) => typed(key, 'true or false', (value) => typeof value === 'boolean'),
     text: (key) => typed(key, 'a text', (value) => typeof value === 'string'),
     texts: (key) =>

@@ -63,7 +63,7 @@ export function readTokenizer(facts: Facts, vocabulary: number): TokenizerJson {
     tokenizerConfig: {
       tokenizer_class: 'PreTrainedTokenizerFast',
       ...tokenTexts(tokens, { bos, eos, unk: named('unknown'), pad: named('padding') }),
-      chat_template: facts.text('tokenizer.chat_template'),
+      chat_template: chatTemplates(facts),
       clean_up_tokenization_spaces: false,
     },
     generation: {
@@ -71,6 +71,16 @@ export function readTokenizer(facts: Facts, vocabulary: number): TokenizerJson {
       eos_token_id: endTokens(tokens, types, [eos, named('eot'), named('eom')]),
     },
   }
+}
+
+/** Other templates than the default one have keys of their own. */
+function chatTemplates(facts: Facts): string | JsonObject[] | undefined {
+  const [plain, toolUse] = ['', '.tool_use'].map((name) => facts.text(`tokenizer.chat_template${name}`))
+  if (plain === undefined || toolUse === undefined) return plain
+  return [
+    { name: 'default', template: plain },
+    { name: 'tool_use', template: toolUse },
+  ]
 }
 
 function kindOf(vocabulary: Vocabulary): Kind {

@@ -1,5 +1,5 @@
-// Finds a model's special tokens. Its files name them in up to five places, as text, as an id or as a list of ids. The
-// first place that names a token counts. Ids outside the vocabulary are ignored.
+// Finds a model's special tokens. Its files name them in up to five places, as text, as an id or as a list of ids. Ids
+// outside the vocabulary are ignored.
 
 import type { JsonObject } from '../files/model-files.ts'
 
@@ -15,18 +15,24 @@ interface Vocabulary {
   id_to_token(id: number): string | undefined
 }
 
-/** Ids that end a completion; empty if no file names any. */
+/**
+ * Ids that end a completion; empty if no file names any. The files contradict each other: often, generation_config.json
+ * names the end of a text, and only tokenizer_config.json the end of a turn. A completion ends at any of them.
+ */
 export function stopTokens({ ids, texts }: SpecialTokenFiles, vocabulary: Vocabulary): number[] {
-  for (const file of ids) {
+  const listed = ids.flatMap((file) => {
     const given = file?.eos_token_id
-    const listed = (Array.isArray(given) ? given.slice(0, 64) : [given]).filter(
-      (id): id is number => Number.isInteger(id) && vocabulary.id_to_token(id as number) !== undefined,
-    )
-    if (listed.length > 0) return [...new Set(listed)]
-  }
-  const text = textOf('eos_token', texts)
-  const id = text === undefined ? undefined : vocabulary.token_to_id(text)
-  return id === undefined ? [] : [id]
+    return Array.isArray(given) ? given.slice(0, 64) : [given]
+  })
+  const named = texts.map((file) => textOf('eos_token', [file])).filter((text) => text !== undefined)
+  const found = [...listed, ...named.map((text) => vocabulary.token_to_id(text))]
+  return [
+    ...new Set(
+      found.filter(
+        (id): id is number => Number.isInteger(id) && vocabulary.id_to_token(id as number) !== undefined,
+      ),
+    ),
+  ]
 }
 
 /** The texts of the tokens that chat templates refer to by name; empty for those that the model does not have. */

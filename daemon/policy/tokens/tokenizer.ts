@@ -77,8 +77,11 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
       hint: 'generation_config.json or config.json needs "eos_token_id", or tokenizer_config.json an "eos_token".',
     })
   }
-  const source = files.chatTemplate ?? templateOf(config)
-  const template = source === undefined ? undefined : createChatTemplate(source, namedTokens(places))
+  const source = files.chatTemplate ?? templateOf(config, 'default')
+  // chat_template.jinja replaces all templates of tokenizer_config.json.
+  const toolUse = files.chatTemplate === undefined ? templateOf(config, 'tool_use') : undefined
+  const template =
+    source === undefined ? undefined : createChatTemplate(source, namedTokens(places), { toolUse })
   const ask = template && askThrough(template)
   let reply: { before: string; after: string } | undefined
   const stops = new Set(stopTokens)
@@ -106,7 +109,7 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
 
   return {
     digest: createHash('sha256')
-      .update(JSON.stringify([tokenizer, source ?? null, stopTokens, SYSTEM]))
+      .update(JSON.stringify([tokenizer, source ?? null, stopTokens, SYSTEM, ...(toolUse === undefined ? [] : [toolUse])]))
       .digest('hex'),
     stopTokens,
     hasChatTemplate: template !== undefined,
@@ -158,16 +161,14 @@ export function vocabularyOf({ model, added_tokens: added }: JsonObject): number
   return size
 }
 
-function templateOf(config: JsonObject): string | undefined {
+/** There may be several templates, in a list: "default" is for plain chat, and "tool_use" for chat with tools. */
+function templateOf(config: JsonObject, name: 'default' | 'tool_use'): string | undefined {
   const { chat_template: template } = config
-  if (typeof template === 'string') return template
-  // There may be several named templates. "default" is the one for plain chat.
-  if (Array.isArray(template)) {
-    const entry = template.find((item) => (item as { name?: unknown })?.name === 'default')
-    const text = (entry as { template?: unknown } | undefined)?.template
-    if (typeof text === 'string') return text
-  }
-  return undefined
+  if (typeof template === 'string') return name === 'default' ? template : undefined
+  if (!Array.isArray(template)) return undefined
+  const entry = template.find((item) => (item as { name?: unknown } | null)?.name === name)
+  const text = (entry as { template?: unknown } | undefined)?.template
+  return typeof text === 'string' ? text : undefined
 }
 
 /** Runs code that uses the file's regular expressions, which may never finish. */
