@@ -27,7 +27,11 @@ test('merges, special tokens and a list of end tokens are those of the files', (
 test('the end token is found wherever a model names it', () => {
   const without = { ...asciiTokenizer().config, eos_token: undefined }
   expect(create({ generation: {} }).stopTokens).toEqual([2])
-  expect(create({ generation: [undefined, { eos_token_id: 1 }] }).stopTokens).toEqual([1])
+  // The files contradict each other: a completion ends at any of the tokens.
+  expect(create({ generation: [undefined, { eos_token_id: 1 }] }).stopTokens).toEqual([1, 2])
+  expect(create({ generation: [{ eos_token_id: [0] }, { eos_token_id: [1, 0] }] }).stopTokens).toEqual([
+    0, 1, 2,
+  ])
   // An id that the vocabulary lacks could never be drawn.
   expect(create({ generation: [{ eos_token_id: [9999] }, { eos_token_id: 2 }] }).stopTokens).toEqual([2])
   expect(

@@ -21,8 +21,15 @@ const callOf = (name: string): ChatMessage => ({
   tool_calls: [{ id: 'call_1', type: 'function', function: { name, arguments: {} } }],
 })
 
-export function placesOf(template: ChatTemplate): Places {
-  const shows = (messages: ChatMessage[], tools?: ChatTool[]): boolean => {
+const toolOf = (name: string): ChatTool => ({
+  type: 'function',
+  function: { name, description: '', parameters: {} },
+})
+
+/** For conversations without tools, or for those with tools, for which a model may have another template. */
+export function placesOf(template: ChatTemplate, hasTools: boolean): Places {
+  const some = hasTools ? [toolOf('look')] : []
+  const shows = (messages: ChatMessage[], tools = some): boolean => {
     try {
       return template.render(messages, { prompt: true, tools }).includes(MARK)
     } catch {
@@ -34,18 +41,18 @@ export function placesOf(template: ChatTemplate): Places {
   // Both are tested, because a template that writes any role and content shows results but no calls.
   const calls = showsCall(MARK, 'seen') && showsCall('look', MARK)
   return {
-    tools: shows([USER], [{ type: 'function', function: { name: MARK, description: '', parameters: {} } }]),
+    tools: shows([USER], [toolOf(MARK)]),
     calls,
     system: shows([{ role: 'system', content: MARK }, USER]),
-    call: calls ? beginningOf(template) : { before: '<tool_call>{"name": "', between: '", "arguments":' },
+    call: calls ? beginningOf(template, some) : { before: '<tool_call>{"name": "', between: '", "arguments":' },
   }
 }
 
 /** How the template begins an answer that is a call; undefined if such an answer could not be read. */
-function beginningOf(template: ChatTemplate): Places['call'] {
+function beginningOf(template: ChatTemplate, tools: readonly ChatTool[]): Places['call'] {
   try {
-    const prompt = template.render([USER], { prompt: true })
-    const whole = template.render([USER, callOf(MARK)], { prompt: false })
+    const prompt = template.render([USER], { prompt: true, tools })
+    const whole = template.render([USER, callOf(MARK)], { prompt: false, tools })
     if (!whole.startsWith(prompt)) return undefined
     const [before, rest] = whole.slice(prompt.length).split(MARK)
     const at = rest?.indexOf('{}') ?? -1

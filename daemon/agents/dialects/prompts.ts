@@ -4,7 +4,7 @@
 //
 // If a template has no place for tools or for a system message, they are put into a user message.
 
-import { pythonJson } from '../../../protocol/json.ts'
+import { numberText, pythonJson } from '../../../protocol/json.ts'
 import type { ChatMessage, ChatTool } from '../../policy/chat/template.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { plainText } from '../../rollout/writing/conditioning.ts'
@@ -37,10 +37,11 @@ export interface ChatPrompts {
 
 export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {
   const { template } = tokenizer
-  const places = template && placesOf(template)
+  // A model may have another template for conversations with tools.
+  const [without, withTools] = template ? [placesOf(template, false), placesOf(template, true)] : []
   return {
     of({ messages, tools, words, forced }, { calls }) {
-      if (!template || !places)
+      if (!template || !without || !withTools)
         throw invalid('the model has no chat template', 'It continues text: use /completions.')
       const written = calls.map((call) => ({ call, answer: answerOf(call, tools) }))
       const asWritten = (message: ChatMessage): string | undefined => {
@@ -55,14 +56,14 @@ export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {
       const plain = messages.map((message): ChatMessage => {
         const own = message.role === 'assistant' ? asWritten(message) : undefined
         if (own !== undefined) return { role: 'assistant', content: own }
-        const { content } = message
-        if (tokenizer.mayHoldSpecial?.(content) === false) return message
-        return { ...message, content: plainText(tokenizer, content) }
+        return withoutSpecial(message, tokenizer)
       })
-      const told = withWords(withTools(plain, tools, places), words && plainText(tokenizer, words))
-      const fit = withSystem(told, places)
+      const shown = withoutSpecial(tools, tokenizer)
+      const places = tools.length > 0 ? withTools : without
+      const told = withWords(toolsIn(plain, shown, places), words && plainText(tokenizer, words))
+      const fit = systemIn(told, places)
       const begun = forced && beginningOf(forced, places)
-      const rendered = template.render(fit, { prompt: true, ...(places.tools ? { tools } : {}) })
+      const rendered = template.render(fit, { prompt: true, ...(places.tools ? { tools: shown } : {}) })
       const promptText = `${rendered}${begun ?? ''}`
       const encode = (text: string): Int32Array => tokenizer.encode(text)
       return { promptText, begun, prompt: promptTokens(promptText, calls, { tokenizer, encode }) }
@@ -82,7 +83,19 @@ function beginningOf({ name }: { name?: string }, { call }: Places): string | un
   return call && (name === undefined ? call.before : `${call.before}${name}${call.between}`)
 }
 
-function withTools(messages: ChatMessage[], tools: readonly ChatTool[], places: Places): ChatMessage[] {
+/** Removes special tokens from all texts of a value, its keys included. */
+function withoutSpecial<Given>(given: Given, tokenizer: Tokenizer): Given {
+  const clean = (value: unknown): unknown => {
+    if (typeof value === 'string')
+      return tokenizer.mayHoldSpecial?.(value) === false ? value : plainText(tokenizer, value)
+    if (Array.isArray(value)) return value.map(clean)
+    if (typeof value !== 'object' || value === null || numberText(value) !== undefined) return value
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [clean(key) as string, clean(one)]))
+  }
+  return clean(given) as Given
+}
+
+function toolsIn(messages: ChatMessage[], tools: readonly ChatTool[], places: Places): ChatMessage[] {
   const fit = places.calls ? messages : messages.map(inWords)
   if (places.tools || tools.length === 0) return fit
   const list = tools.map(({ function: one }) => pythonJson(one)).join('\n')
@@ -110,7 +123,7 @@ function inWords(message: ChatMessage): ChatMessage {
 }
 
 /** If the template has no place for a system message, puts it at the start of the next user message. */
-function withSystem(messages: ChatMessage[], { system }: Places): ChatMessage[] {
+function systemIn(messages: ChatMessage[], { system }: Places): ChatMessage[] {
   if (system) return messages
   const fit: ChatMessage[] = []
   let before: string[] = []

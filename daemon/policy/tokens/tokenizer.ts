@@ -109,7 +109,15 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
 
   return {
     digest: createHash('sha256')
-      .update(JSON.stringify([tokenizer, source ?? null, stopTokens, SYSTEM, ...(toolUse === undefined ? [] : [toolUse])]))
+      .update(
+        JSON.stringify([
+          tokenizer,
+          source ?? null,
+          stopTokens,
+          SYSTEM,
+          ...(toolUse === undefined ? [] : [toolUse]),
+        ]),
+      )
       .digest('hex'),
     stopTokens,
     hasChatTemplate: template !== undefined,

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { asFloats } from '../../../daemon/engine/stored/stored.ts'
+import { parseHeader } from '../../../daemon/policy/gguf/header.ts'
 import { QUANTIZE } from '../../../daemon/policy/gguf/quantize.ts'
 import { type Gguf, openGguf } from '../../../daemon/policy/gguf/read.ts'
 import { TENSOR_TYPES } from '../../../daemon/policy/gguf/types.ts'
@@ -73,4 +74,20 @@ describe('a GGUF file of the gguf package', () => {
       expect(Buffer.from(QUANTIZE[type](await file.readFloat32('even'))).equals(theirs)).toBe(true)
     },
   )
+})
+
+test('whole numbers that a double cannot hold are no obstacle', () => {
+  const key = Buffer.from('some.seed')
+  const head = Buffer.alloc(24)
+  head.write('GGUF')
+  head.writeUInt32LE(3, 4)
+  head.writeBigUInt64LE(1n, 16)
+  const entry = Buffer.alloc(8 + key.length + 4 + 8)
+  entry.writeBigUInt64LE(BigInt(key.length), 0)
+  key.copy(entry, 8)
+  entry.writeUInt32LE(10, 8 + key.length)
+  entry.writeBigUInt64LE(2n ** 64n - 1n, 12 + key.length)
+  const bytes = Buffer.concat([head, entry])
+  const { metadata } = parseHeader({ bytes, fileBytes: bytes.length, where: 'x.gguf' })
+  expect(metadata.get('some.seed')).toBe(2n ** 64n - 1n)
 })
