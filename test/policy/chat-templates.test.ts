@@ -93,7 +93,7 @@ test('a long conversation is within the limits', () => {
   }))
   const source =
     "{% for m in messages %}{% set c = m.content.split('</think>')[-1].lstrip('\\n') if '</think>' in m.content else m.content %}<|im_start|>{{ m.role }}\n{{ c | trim }}<|im_end|>\n{% endfor %}"
-  expect(createChatTemplate(source, {}).render(long, { prompt: true })).toHaveLength(1024 * 1025 + 512 * 13)
+  expect(createChatTemplate(source, {}).render(long, { prompt: true })).toHaveLength(1024 * 1024 + 512 * 13)
 })
 
 describe('a model with a template for tools', () => {
