@@ -44,7 +44,9 @@ export function placesOf(template: ChatTemplate, hasTools: boolean): Places {
     tools: shows([USER], [toolOf(MARK)]),
     calls,
     system: shows([{ role: 'system', content: MARK }, USER]),
-    call: calls ? beginningOf(template, some) : { before: '<tool_call>{"name": "', between: '", "arguments":' },
+    call: calls
+      ? beginningOf(template, some)
+      : { before: '<tool_call>{"name": "', between: '", "arguments":' },
   }
 }
 
