@@ -26,7 +26,7 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
     { ...options, stopTokens: tokenizer.stopTokens },
     { ...by, seed: () => by.randomBytes(4).readUInt32LE() },
   )
-  const caller = createCaller(options, { ...by, answers })
+  const caller = createCaller(options, { ...by, answers, onAbandoned: book.undelivered })
   const prompts = createChatPrompts(tokenizer)
   const closing = new AbortController()
 
@@ -100,11 +100,15 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
     name: environment.name,
     player: createPlayer(environment, options, {
       ...{ book, after: by.after, log: by.log },
-      answer: (rollout, conversation) =>
-        caller.call(rollout, { digest: `${asked++}`, isRetry: false }, () => ({
+      answer: (rollout, conversation) => {
+        const identity = { digest: `${asked++}`, isRetry: false }
+        const { delivery, done } = caller.call(rollout, identity, () => ({
           ...prompts.of(conversation, rollout),
           stop: [],
-        })).done,
+        }))
+        delivery.wait().got()
+        return done
+      },
       async room(signal) {
         await hasRoom(signal)
       },

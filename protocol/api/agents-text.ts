@@ -8,6 +8,9 @@ export function agentsText({
   rewarded,
   groups,
   begun,
+  rows,
+  split = 0,
+  undelivered = { answers: 0, tokens: 0 },
   dropped,
   unkept = {},
   reward,
@@ -24,8 +27,12 @@ export function agentsText({
     `${count(open)} open`,
     `${count(rewarded)} rewarded`,
     `${count(groups)} groups${begun > 0 ? ` + ${count(begun)} begun` : ''}`,
+    ...(rows === 0 ? [] : [`${count(rows)} rows${split > 0 ? ` (${count(split)} rollouts split)` : ''}`]),
     ...(reward === undefined ? [] : [`reward ${decimal(reward)}`]),
     ...(evalReward === undefined ? [] : [`eval ${decimal(evalReward)}`]),
+    ...(undelivered.answers === 0
+      ? []
+      : [`not delivered: ${count(undelivered.answers)} answers of ${count(undelivered.tokens)} tokens`]),
     ...(told(dropped) === '' ? [] : [`dropped: ${told(dropped)}`]),
     ...(told(unkept) === '' ? [] : [`not kept: ${told(unkept)}`]),
     'not shared',

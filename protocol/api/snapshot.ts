@@ -322,6 +322,10 @@ export interface AgentsInfo {
   /** Finished groups and their rows. A rollout whose turns do not form one token sequence has several rows. */
   groups: number
   rows: number
+  /** Rollouts that have several rows. */
+  split?: number
+  /** Answers that nobody got, for example because the client gave up waiting. They are not trained on. */
+  undelivered?: { answers: number; tokens: number }
   /** Rollouts that were dropped, by reason. Reasons are a small fixed set of words. */
   dropped: Record<string, number>
   /**

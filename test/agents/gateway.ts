@@ -51,6 +51,7 @@ export interface TestOptions {
   strict?: boolean
   groupSize?: number
   maxOpen?: number
+  rolloutSeconds?: number
   chatTemplate?: string
   maxNewTokens?: number
   context?: number

@@ -39,6 +39,8 @@ export interface Book {
   byKey(key: string): AgentRollout | undefined
   /** Can be given only once. If this completes a group, resolves when the group can no longer be lost. */
   reward(rollout: AgentRollout, reward: Reward): Promise<void>
+  /** An answer was cut because nobody waited for it. */
+  undelivered(rollout: AgentRollout, tokens: number): void
   /** Drops a rollout that is still under way. */
   abandon(rollout: AgentRollout, why: string): void
   finish(rollout: AgentRollout, outcome: 'succeeded' | 'failed'): void
@@ -70,6 +72,7 @@ export function createBook(options: BookOptions, by: BookParts): Book {
   const end = (rollout: AgentRollout, state: 'rewarded' | 'dropped'): void => {
     rollout.state = state
     open -= 1
+    for (const attempt of [...rollout.attempts]) if (attempt.isRunning) attempt.cut()
     // Moved to the end, so that ended rollouts are in the order in which they ended.
     rollouts.delete(rollout.id)
     rollouts.set(rollout.id, rollout)
@@ -89,8 +92,25 @@ export function createBook(options: BookOptions, by: BookParts): Book {
     pending.leave(rollout)
   }
 
+  const undelivered = (rollout: AgentRollout, tokens: number): void => {
+    rollout.undelivered += 1
+    tally.undelivered(tokens)
+  }
+
+  /** Chooses the answers to train on: those that the client got and that the reward does not leave out. */
+  const count = (rollout: AgentRollout, { calls: chosen }: Reward): void => {
+    const delivered = rollout.calls.filter(({ delivery }) => delivery.state === 'delivered')
+    for (const call of rollout.calls)
+      if (!delivered.includes(call)) undelivered(rollout, call.sample.tokens.length)
+    rollout.counted = delivered.filter(
+      ({ id, sample }) => sample.tokens.length > 0 && (chosen?.has(id) ?? true),
+    )
+  }
+
   const handOn = async ({ members }: PendingGroup): Promise<void> => {
-    const stale = members.filter(({ calls }) => calls.some(({ sample }) => by.isThrownAway(sample.version)))
+    const stale = members.filter(({ counted }) =>
+      counted!.some(({ sample }) => by.isThrownAway(sample.version)),
+    )
     for (const rollout of stale) drop(rollout, 'rolled back')
     const kept = members.filter((rollout) => !stale.includes(rollout))
     if (kept.length < Math.min(2, options.groupSize)) {
@@ -113,7 +133,7 @@ export function createBook(options: BookOptions, by: BookParts): Book {
         ...{ id, key: `wk-${by.randomBytes(24).toString('base64url')}`, task: request.task },
         ...{ group: request.group ?? id, mode: request.mode, metadata: request.metadata },
         ...{ openedAt: now, expiresAt: now + rolloutSeconds * 1000, state: 'open', calls: [], attempts: [] },
-        ...{ running: 0, activeAt: now, tokens: 0 },
+        ...{ running: 0, activeAt: now, tokens: 0, undelivered: 0 },
       }
       open += 1
       rollouts.set(id, rollout)
@@ -135,7 +155,7 @@ export function createBook(options: BookOptions, by: BookParts): Book {
         )
       }
       requireUnderWay(rollout, by.now())
-      for (const id of reward.turns?.keys() ?? [])
+      for (const id of [...(reward.turns?.keys() ?? []), ...(reward.calls ?? [])])
         if (!rollout.calls.some((call) => call.id === id))
           throw invalid(
             `rollout ${rollout.id} made no call ${id}`,
@@ -143,16 +163,20 @@ export function createBook(options: BookOptions, by: BookParts): Book {
           )
       rollout.reward = reward
       rollout.activeAt = by.now()
+      count(rollout, reward)
       end(rollout, 'rewarded')
       tally.reward(rollout.mode, reward.value)
       if (rollout.mode === 'eval') return
-      if (rollout.calls.every(({ sample }) => sample.tokens.length === 0)) {
-        drop(rollout, 'no calls')
+      if (rollout.counted!.length === 0) {
+        const hadCalls = rollout.calls.some(({ sample }) => sample.tokens.length > 0)
+        drop(rollout, hadCalls || rollout.undelivered > 0 ? 'no answer counts' : 'no calls')
         return
       }
       const complete = pending.complete(rollout)
       if (complete) await handOn(complete)
     },
+
+    undelivered,
 
     abandon(rollout, why) {
       if (isUnderWay(rollout)) drop(rollout, why)
@@ -209,7 +233,7 @@ export function requireUnderWay(rollout: AgentRollout, now: number): void {
 }
 
 function sameReward(a: Reward, b: Reward): boolean {
-  const partsOf = ({ parts = {}, turns = new Map() }: Reward): string =>
-    JSON.stringify([Object.entries(parts).sort(), [...turns].sort()])
+  const partsOf = ({ parts = {}, turns = new Map(), calls }: Reward): string =>
+    JSON.stringify([Object.entries(parts).sort(), [...turns].sort(), calls ? [...calls].sort() : null])
   return a.value === b.value && partsOf(a) === partsOf(b)
 }

@@ -1,6 +1,7 @@
 // A rollout of an agent: the calls to the model that it made, and the reward that it got.
 
 import type { Sample } from '../../engine/engine.ts'
+import type { Delivery } from './delivery.ts'
 
 /** One call and its answer. Recorded before the answer is sent. */
 export interface Call {
@@ -19,6 +20,8 @@ export interface Call {
   readonly text: string
   /** The same, cut off at the caller's stop string if it contains one. */
   readonly shown: string
+  /** An answer that nobody got is not trained on. */
+  readonly delivery: Pick<Delivery, 'state'>
 }
 
 /** A call that may still be running. */
@@ -36,8 +39,12 @@ export interface Attempt {
   /** Calls back after each token, until the returned function is called. */
   listen(onToken: () => void): () => void
   readonly done: Promise<Call>
-  /** What became of its answer. A client whose connection broke repeats the same request. */
-  delivery: 'pending' | 'delivered' | 'lost'
+  /** A client whose connection broke repeats the same request. */
+  readonly delivery: Delivery
+  /** The answer is being written. */
+  readonly isRunning: boolean
+  /** Ends the answer where it is, and forgets it. */
+  cut(): void
 }
 
 export type RolloutState = 'open' | 'finished' | 'rewarded' | 'dropped'
@@ -56,6 +63,8 @@ export interface Reward {
   parts?: Record<string, number>
   /** Rewards of single answers, by call id. */
   turns?: ReadonlyMap<string, TurnReward>
+  /** The answers to train on, by call id; without it, all. */
+  calls?: ReadonlySet<string>
   message?: string
 }
 
@@ -75,6 +84,10 @@ export interface AgentRollout {
   /** Why the rollout was dropped. */
   dropped?: string
   readonly calls: Call[]
+  /** Those to train on, once the rollout has its reward. */
+  counted?: readonly Call[]
+  /** Number of answers that nobody got. */
+  undelivered: number
   readonly attempts: Attempt[]
   /** Number of calls that are running. */
   running: number

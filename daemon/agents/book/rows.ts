@@ -31,8 +31,8 @@ export function groupOf(
   rollouts: readonly AgentRollout[],
   { policy, author, now }: GroupOptions,
 ): Group | undefined {
-  const rows = rollouts.flatMap(({ calls, reward }, episode) => {
-    const made = rowsOf(calls, reward)
+  const rows = rollouts.flatMap(({ counted, reward }, episode) => {
+    const made = rowsOf(counted!, reward)
     return made.map((row) => ({
       row,
       rollout: rolloutOf(row, reward!, made.length > 1 ? episode : undefined),
@@ -47,7 +47,7 @@ export function groupOf(
       ? rollout
       : { ...rollout, conditioning: row.conditioning },
   )
-  const oldest = Math.min(...rollouts.flatMap(({ calls }) => calls.map(({ sample }) => sample.version)))
+  const oldest = Math.min(...rollouts.flatMap(({ counted }) => counted!.map(({ sample }) => sample.version)))
   return {
     id: contentId(
       prompt,
@@ -71,7 +71,9 @@ function promptOf({ task, group }: AgentRollout): PromptCoordinates {
   return { task, taskVersion: 1, seed, difficulty: 0 }
 }
 
-interface Row {
+export interface Row {
+  /** Ids of its calls. */
+  calls: string[]
   conditioning: Int32Array
   tokens: number[]
   logprobs: number[]
@@ -91,6 +93,7 @@ export function rowsOf(calls: readonly Call[], reward?: Pick<Reward, 'turns'>): 
     const row = longest(rows.filter((one) => continues(one, call.prompt))) ?? begin(call.prompt)
     if (row.tokens.length === 0) rows.push(row)
     appendMasked(row, call.prompt.subarray(row.conditioning.length + row.tokens.length))
+    row.calls.push(call.id)
     appendAnswer(row, call, reward?.turns?.get(call.id))
   }
   return rows
@@ -99,7 +102,7 @@ export function rowsOf(calls: readonly Call[], reward?: Pick<Reward, 'turns'>): 
 function begin(conditioning: Int32Array): Row {
   return {
     ...{ conditioning, tokens: [], logprobs: [], entropies: [], mask: [] },
-    ...{ segments: [], turns: [], texts: [], finish: 'aborted' },
+    ...{ calls: [], segments: [], turns: [], texts: [], finish: 'aborted' },
   }
 }
 

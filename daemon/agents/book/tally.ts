@@ -11,17 +11,23 @@ const MOST_NAMES = 16
 export interface Tally {
   reward(mode: 'train' | 'eval', value: number): void
   drop(why: string): void
+  /** An answer that nobody got. */
+  undelivered(tokens: number): void
   /** Settings that a request or its answer does not keep. */
   unkept(names: readonly string[]): void
   group(group: Group): void
-  info(): Pick<AgentsInfo, 'rewarded' | 'groups' | 'rows' | 'dropped' | 'unkept' | 'reward' | 'evalReward'>
+  info(): Pick<
+    AgentsInfo,
+    'rewarded' | 'groups' | 'rows' | 'split' | 'undelivered' | 'dropped' | 'unkept' | 'reward' | 'evalReward'
+  >
 }
 
 export function createTally(): Tally {
   const recent = { train: [] as number[], eval: [] as number[] }
   const dropped: Record<string, number> = {}
   const unkept = new Map<string, number>()
-  let [rewarded, groups, rows] = [0, 0, 0]
+  const undelivered = { answers: 0, tokens: 0 }
+  let [rewarded, groups, rows, split] = [0, 0, 0, 0]
   const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length
   return {
     reward(mode, value) {
@@ -39,12 +45,17 @@ export function createTally(): Tally {
         unkept.set(key, (unkept.get(key) ?? 0) + 1)
       }
     },
+    undelivered(tokens) {
+      undelivered.answers += 1
+      undelivered.tokens += tokens
+    },
     group({ rollouts }) {
       groups += 1
       rows += rollouts.length
+      split += new Set(rollouts.flatMap(({ episode }) => episode ?? [])).size
     },
     info: () => ({
-      ...{ rewarded, groups, rows, dropped: { ...dropped } },
+      ...{ rewarded, groups, rows, split, undelivered: { ...undelivered }, dropped: { ...dropped } },
       ...(unkept.size === 0 ? {} : { unkept: Object.fromEntries(unkept) }),
       ...(recent.train.length === 0 ? {} : { reward: mean(recent.train) }),
       ...(recent.eval.length === 0 ? {} : { evalReward: mean(recent.eval) }),

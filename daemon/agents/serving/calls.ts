@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AgentRollout, Attempt } from '../book/rollout.ts'
+import type { AgentRollout } from '../book/rollout.ts'
 import type { Dialect } from '../dialects/dialect.ts'
 import type { Caller, Identity } from '../writing/caller.ts'
 import { readBody, sendJson } from './http.ts'
@@ -24,13 +24,16 @@ export async function answerCall(
   const { bytes, body } = await readBody(request)
   const prepared = dialect(body, rollout)
   const attempt = caller.call(rollout, identityOf(request, path, bytes), prepared.make)
-  follow(attempt, response)
+  // If the connection closes before all of the answer is sent, the client did not get it.
+  const waiting = attempt.delivery.wait()
+  response.once('close', waiting.left)
   if (prepared.ignored.length > 0) response.setHeader('x-waggle-ignored', prepared.ignored.join(', '))
   if (prepared.stream) {
     const idle = prepared.idle?.(attempt)
-    return await sendEvents(response, prepared.events(attempt), { idle, after })
+    return await sendEvents(response, prepared.events(attempt), { idle, after, onSent: waiting.got })
   }
   const call = await attempt.done
+  response.once('finish', waiting.got)
   if (!response.destroyed) sendJson(response, 200, prepared.answer(call))
 }
 
@@ -41,12 +44,4 @@ function identityOf({ headers }: IncomingMessage, path: string, bytes: Buffer): 
     ...(typeof key === 'string' && key !== '' ? { idempotencyKey: key.slice(0, 256) } : {}),
     isRetry: Number(headers['x-stainless-retry-count'] ?? 0) > 0,
   }
-}
-
-/** Tracks delivery. If the connection closes before the answer is sent, the client did not get it. */
-function follow(attempt: Attempt, response: ServerResponse): void {
-  response.once('close', () => {
-    if (response.writableFinished) attempt.delivery = 'delivered'
-    else if (attempt.delivery === 'pending') attempt.delivery = 'lost'
-  })
 }

@@ -1,7 +1,8 @@
 // Checks the input of the gateway's own calls: open a rollout, reward it, finish it, look at it.
 
 import type { OpenRequest } from '../book/book.ts'
-import type { AgentRollout, Reward, TurnReward } from '../book/rollout.ts'
+import type { AgentRollout, Call, Reward, TurnReward } from '../book/rollout.ts'
+import { rowsOf } from '../book/rows.ts'
 import type { Body } from '../dialects/dialect.ts'
 import { invalid } from '../errors.ts'
 
@@ -38,9 +39,10 @@ function nameIn(body: Body, field: string): string | undefined {
 }
 
 export function rewardIn(body: Body): Reward {
-  only(body, ['value', 'parts', 'turns', 'message'])
+  only(body, ['value', 'parts', 'turns', 'calls', 'message'])
   const { parts, message } = body
   const turns = turnsIn(body.turns)
+  const calls = callsIn(body.calls)
   const value = body.value ?? (turns && [...turns.values()].reduce((sum, turn) => sum + turn.value, 0))
   if (!isReward(value)) throw invalid(`"value" must be ${RANGE}`)
   if (message !== undefined && (typeof message !== 'string' || message.length > 8192))
@@ -52,6 +54,7 @@ export function rewardIn(body: Body): Reward {
     value,
     ...(named.length > 0 ? { parts: Object.fromEntries(named) as Record<string, number> } : {}),
     ...(turns ? { turns } : {}),
+    ...(calls ? { calls } : {}),
     ...(message === undefined ? {} : { message }),
   }
 }
@@ -70,7 +73,7 @@ function turnsIn(turns: unknown): Map<string, TurnReward> | undefined {
     if (!isTable(turn)) throw invalid(shape)
     only(turn, ['call', 'value', 'state'])
     const { call, value = 0, state } = turn
-    const id = typeof call === 'string' ? CALL_ID.exec(call)?.[1] : undefined
+    const id = callIdIn(call)
     if (id === undefined || !isReward(value)) throw invalid(shape)
     if (state !== undefined && (typeof state !== 'string' || state.length < 1 || state.length > 256))
       throw invalid(shape)
@@ -78,6 +81,19 @@ function turnsIn(turns: unknown): Map<string, TurnReward> | undefined {
     found.set(id, { value, ...(state === undefined ? {} : { state }) })
   }
   return found
+}
+
+/** The answers to train on, by call id without the dialect's prefix. */
+function callsIn(calls: unknown): Set<string> | undefined {
+  if (calls === undefined) return undefined
+  const ids = Array.isArray(calls) && calls.length <= MOST_TURNS ? calls.map(callIdIn) : [undefined]
+  if (!ids.every((id) => id !== undefined))
+    throw invalid(`"calls" must be a list of up to ${MOST_TURNS} ids of answers: those to train on`)
+  return new Set(ids)
+}
+
+function callIdIn(call: unknown): string | undefined {
+  return typeof call === 'string' ? CALL_ID.exec(call)?.[1] : undefined
 }
 
 export function outcomeIn(body: Body): 'succeeded' | 'failed' {
@@ -111,10 +127,12 @@ export function stateOf(rollout: AgentRollout): object {
     reward,
     dropped,
     calls,
+    undelivered,
     tokens,
   } = rollout
   return {
     ...{ id, task, group, mode, state, calls: calls.length, tokens },
+    ...{ rows: rowsOf(countedOf(rollout)).length, undelivered },
     ...{ opened_at: openedAt, expires_at: expiresAt, metadata: metadata ?? null },
     ...(outcome ? { outcome } : {}),
     ...(reward ? { reward: rewardOf(reward) } : {}),
@@ -122,15 +140,31 @@ export function stateOf(rollout: AgentRollout): object {
   }
 }
 
-function rewardOf({ turns, ...reward }: Reward): object {
-  return { ...reward, ...(turns ? { turns: [...turns].map(([call, turn]) => ({ call, ...turn })) } : {}) }
+function rewardOf({ turns, calls, ...reward }: Reward): object {
+  return {
+    ...reward,
+    ...(turns ? { turns: [...turns].map(([call, turn]) => ({ call, ...turn })) } : {}),
+    ...(calls ? { calls: [...calls] } : {}),
+  }
 }
 
-export function callsOf({ id, calls }: AgentRollout): object {
+/** The calls that are trained on, or would be if the reward came now. */
+function countedOf({ calls, counted }: AgentRollout): readonly Call[] {
+  return counted ?? calls.filter(({ delivery }) => delivery.state === 'delivered')
+}
+
+export function callsOf(rollout: AgentRollout): object {
+  const { id, calls } = rollout
+  const rows = rowsOf(countedOf(rollout))
+  const rowOf = (call: string): number | null => {
+    const at = rows.findIndex((row) => row.calls.includes(call))
+    return at < 0 ? null : at
+  }
   return {
     id,
-    calls: calls.map(({ id: call, at, prompt, sample, text }) => ({
+    calls: calls.map(({ id: call, at, prompt, sample, text, delivery }) => ({
       ...{ id: call, at, text, finish: sample.finish },
+      ...{ delivered: delivery.state === 'delivered', row: rowOf(call) },
       prompt_token_ids: [...prompt],
       token_ids: [...sample.tokens],
       logprobs: [...sample.logprobs],

@@ -1,5 +1,5 @@
-// Server-sent events. If the reader goes away, the stream ends but the answer does not: it is still recorded. While there
-// is nothing to tell, comments and empty pieces keep clients from giving up.
+// Server-sent events. If the reader goes away, the stream ends. The answer goes on for a while, in case it comes back.
+// While there is nothing to tell, comments and empty pieces keep clients from giving up.
 
 import type { ServerResponse } from 'node:http'
 import type { ServerEvent } from '../dialects/dialect.ts'
@@ -11,13 +11,15 @@ const SILENCE_MS = 10_000
 export interface StreamParts {
   /** An event that tells nothing, for clients that count events and not comments. */
   idle?: ServerEvent | undefined
+  /** Called when all events were sent to a reader that is still there. */
+  onSent(): void
   after(ms: number, run: () => void): () => void
 }
 
 export async function sendEvents(
   response: ServerResponse,
   events: AsyncIterable<ServerEvent>,
-  { idle, after }: StreamParts,
+  { idle, after, onSent }: StreamParts,
 ): Promise<void> {
   const gone = new AbortController()
   response.once('close', () => gone.abort())
@@ -46,9 +48,10 @@ export async function sendEvents(
       if (gone.signal.aborted) return
       await write(event)
     }
+    if (!gone.signal.aborted) onSent()
   } catch (error) {
     // The status has already been sent, so the error is sent as an event.
-    await write({ event: 'error', data: errorOf(error).body })
+    if (!gone.signal.aborted) await write({ event: 'error', data: errorOf(error).body })
   } finally {
     cancel()
   }

@@ -10,6 +10,8 @@ export interface AnswerRequest {
   maxNewTokens: number
   /** Called with each token. If it returns true, the answer ends after this token. */
   onToken(token: number): boolean
+  /** Ends the answer; it then counts as aborted. */
+  signal?: AbortSignal
 }
 
 export interface Answers {
@@ -38,8 +40,10 @@ export function createAnswers({ temperature, stopTokens }: AnswersOptions, by: A
   const running = new Set<Promise<Sample>>()
   const closing = new AbortController()
 
-  const write = async ({ prompt, maxNewTokens, onToken }: AnswerRequest): Promise<Sample> => {
+  const write = async ({ prompt, maxNewTokens, onToken, signal }: AnswerRequest): Promise<Sample> => {
     const control = createControl()
+    const cut = (): void => control.cut([0])
+    signal?.addEventListener('abort', cut, { once: true })
     const started = by.monotonic()
     let drawn = 0
     let stopped = Number.POSITIVE_INFINITY
@@ -60,10 +64,11 @@ export function createAnswers({ temperature, stopTokens }: AnswersOptions, by: A
           drawn += 1
           if (!onToken(token)) return
           stopped = drawn
-          control.cut([0])
+          cut()
         },
       },
     )
+    signal?.removeEventListener('abort', cut)
     by.onSampled({ seconds: (by.monotonic() - started) / 1000, tokens: sample!.tokens.length })
     return upTo(sample!, stopped)
   }

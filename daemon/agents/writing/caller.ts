@@ -4,6 +4,7 @@
 import type { Sample } from '../../engine/engine.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { isUnderWay, requireUnderWay } from '../book/book.ts'
+import { createDelivery } from '../book/delivery.ts'
 import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
 import { AgentError, busy, invalid } from '../errors.ts'
 import type { Answers } from './answers.ts'
@@ -45,7 +46,10 @@ export interface CallerParts {
   answers: Answers
   tokenizer: Pick<Tokenizer, 'decodeCompletion'>
   now(): number
+  after(ms: number, run: () => void): () => void
   randomBytes(size: number): Buffer
+  /** Called when an answer was cut because nobody waited for it, with the number of its tokens. */
+  onAbandoned(rollout: AgentRollout, tokens: number): void
 }
 
 export interface Caller {
@@ -58,10 +62,12 @@ const MOST_CALLS = 256
 const MOST_RUNNING = 16
 const MOST_TOKENS = 262_144
 const MOST_WAITING = 2048
+/** How long an answer is written on while nobody waits for it. OpenAI's clients try again within 8 s. */
+const GRACE_MS = 10_000
 
 export function createCaller(
   options: CallerOptions,
-  { answers, tokenizer, now, randomBytes }: CallerParts,
+  { answers, tokenizer, now, after, randomBytes, onAbandoned }: CallerParts,
 ): Caller {
   const check = ({ prompt }: CallRequest): void => {
     if (prompt.length === 0) throw invalid('the prompt is empty')
@@ -100,6 +106,13 @@ export function createCaller(
     const { maxNewTokens } = options
     const listeners = new Set<() => void>()
     const drawn: number[] = []
+    const cutting = new AbortController()
+    let isRunning = true
+    const cut = (): void => {
+      forget(rollout, attempt)
+      cutting.abort()
+    }
+    const delivery = createDelivery({ graceMs: GRACE_MS }, { after, onAbandoned: cut })
     const textOf = textReader(tokenizer)
     const record = async (): Promise<Call> => {
       rollout.running += 1
@@ -111,6 +124,7 @@ export function createCaller(
             maxNewTokens,
             options.context - prompt.length,
           ),
+          signal: cutting.signal,
           onToken(token) {
             drawn.push(token)
             for (const listener of listeners) listener()
@@ -119,9 +133,14 @@ export function createCaller(
             return stopAt(text, stop) !== undefined || isEnough?.(text) === true
           },
         })
-        if (sample.finish === 'aborted')
-          throw new AgentError(503, 'stopping', 'the node is stopping', { retryAfter: 5 })
+        if (sample.finish === 'aborted') {
+          if (!cutting.signal.aborted)
+            throw new AgentError(503, 'stopping', 'the node is stopping', { retryAfter: 5 })
+          onAbandoned(rollout, sample.tokens.length)
+        }
         if (!isUnderWay(rollout)) requireUnderWay(rollout, now())
+        if (sample.finish === 'aborted')
+          throw new AgentError(410, 'abandoned', 'the answer was cut: nobody waited for it')
         const text = tokenizer.decodeCompletion(sample.tokens)
         const call: Call = {
           ...{
@@ -134,6 +153,7 @@ export function createCaller(
             sample,
             text,
             shown: shownOf(text, sample.finish, stop),
+            delivery,
           },
         }
         rollout.calls.push(call)
@@ -141,6 +161,8 @@ export function createCaller(
         rollout.tokens += prompt.length + sample.tokens.length
         return call
       } finally {
+        isRunning = false
+        delivery.settle()
         rollout.running -= 1
         rollout.activeAt = now()
       }
@@ -153,7 +175,11 @@ export function createCaller(
         idempotencyKey: identity.idempotencyKey,
         isRetry: identity.isRetry,
         drawn,
-        delivery: 'pending',
+        delivery,
+        cut,
+      },
+      get isRunning() {
+        return isRunning
       },
       listen(onToken) {
         listeners.add(onToken)
@@ -162,10 +188,7 @@ export function createCaller(
       done: record(),
     }
     // Forgets a failed attempt. Its rejection must be caught here: a client that has gone away does not await it.
-    attempt.done.catch(() => {
-      const at = rollout.attempts.indexOf(attempt)
-      if (at >= 0) rollout.attempts.splice(at, 1)
-    })
+    attempt.done.catch(() => forget(rollout, attempt))
     rollout.attempts.push(attempt)
     return attempt
   }
@@ -200,8 +223,15 @@ function earlier(
   return attempts.findLast(
     (attempt) =>
       attempt.digest === digest &&
-      (isRetry || attempt.delivery === 'lost' || (attempt.isRetry && attempt.delivery === 'pending')),
+      (isRetry ||
+        attempt.delivery.state === 'lost' ||
+        (attempt.isRetry && attempt.delivery.state === 'pending')),
   )
+}
+
+function forget({ attempts }: AgentRollout, attempt: Attempt): void {
+  const at = attempts.indexOf(attempt)
+  if (at >= 0) attempts.splice(at, 1)
 }
 
 /** What the caller gets of an answer. A character of which the limit cut off the rest is left out. */
