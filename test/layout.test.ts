@@ -13,6 +13,8 @@ const ALLOWED: Record<string, readonly string[]> = {
   plugins: ['protocol', 'plugins'],
   'daemon/platform': ['protocol', 'daemon/platform'],
   tui: ['protocol', 'tui'],
+  // What the HTTP servers share.
+  'daemon/http': ['protocol', 'daemon/http'],
   'daemon/engine': ['protocol', 'daemon/engine'],
   'daemon/store': ['protocol', 'daemon/store', 'daemon/platform'],
   // The mixing rules name and describe themselves.
@@ -33,7 +35,14 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/store',
   ],
   // Speaks with agents: reaches the node by the parts that it is given.
-  'daemon/agents': ['protocol', 'daemon/agents', 'daemon/engine', 'daemon/policy', 'daemon/rollout'],
+  'daemon/agents': [
+    'protocol',
+    'daemon/agents',
+    'daemon/engine',
+    'daemon/http',
+    'daemon/policy',
+    'daemon/rollout',
+  ],
   // Decides; imports what it decides with, and no loop, clock or socket.
   'daemon/core': ['protocol', 'daemon/core', 'daemon/store', 'daemon/trainer'],
   // What the composition roots put together: as they, it may know all parts.
@@ -42,6 +51,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   'daemon/control': [
     'protocol',
     'daemon/control',
+    'daemon/http',
     'daemon/platform',
     'daemon/config',
     'daemon/engine',

@@ -4,7 +4,8 @@
 import { createHash } from 'node:crypto'
 import type { AgentsInfo } from '../../../protocol/api/index.ts'
 import type { Group, PolicyReference } from '../../../protocol/train/index.ts'
-import { AgentError, busy, invalid } from '../errors.ts'
+import { HttpError } from '../../http/index.ts'
+import { busy, invalid } from '../errors.ts'
 import { createPending, type PendingGroup } from './pending.ts'
 import type { AgentRollout, Reward } from './rollout.ts'
 import { groupOf } from './rows.ts'
@@ -147,7 +148,7 @@ export function createBook(options: BookOptions, by: BookParts): Book {
     async reward(rollout, reward) {
       if (rollout.reward) {
         if (sameReward(rollout.reward, reward)) return
-        throw new AgentError(
+        throw new HttpError(
           409,
           'reward_conflict',
           `rollout ${rollout.id} already has the reward ${rollout.reward.value}, and it counts once`,
@@ -185,7 +186,7 @@ export function createBook(options: BookOptions, by: BookParts): Book {
     finish(rollout, outcome) {
       rollout.outcome ??= outcome
       if (rollout.outcome !== outcome) {
-        throw new AgentError(409, 'state_conflict', `rollout ${rollout.id} is already ${rollout.outcome}`)
+        throw new HttpError(409, 'state_conflict', `rollout ${rollout.id} is already ${rollout.outcome}`)
       }
       if (rollout.state === 'rewarded') return
       requireUnderWay(rollout, by.now())
@@ -221,10 +222,10 @@ export function requireUnderWay(rollout: AgentRollout, now: number): void {
   const { id, dropped, expiresAt, openedAt } = rollout
   const seconds = Math.round((expiresAt - openedAt) / 1000)
   if (rollout.state === 'rewarded')
-    throw new AgentError(410, 'rollout_ended', `rollout ${id} has ended: it has its reward`, {
+    throw new HttpError(410, 'rollout_ended', `rollout ${id} has ended: it has its reward`, {
       hint: 'Open a new rollout with POST /v1/rollouts.',
     })
-  throw new AgentError(
+  throw new HttpError(
     410,
     'rollout_dropped',
     `rollout ${id} was dropped: ${dropped && dropped !== 'no reward' ? dropped : `it had no reward ${seconds} s after it was opened`}`,

@@ -1,8 +1,9 @@
 // OpenAI's responses API.
 
+import { HttpError } from '../../http/index.ts'
 import type { ChatMessage } from '../../policy/chat/template.ts'
 import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
-import { AgentError, invalid } from '../errors.ts'
+import { invalid } from '../errors.ts'
 import {
   type Body,
   type Dialect,
@@ -192,7 +193,7 @@ function earlierOf({ previous_response_id: id }: Body, { calls }: AgentRollout):
   if (id === undefined || id === null) return []
   const call = calls.find((one) => `resp_${one.id}` === id && one.conversation !== undefined)
   if (!call)
-    throw new AgentError(
+    throw new HttpError(
       404,
       'unknown_response',
       'this rollout has no response with the id of previous_response_id',

@@ -3,12 +3,12 @@
 // never scored 0.
 
 import { createHash } from 'node:crypto'
+import { HttpError } from '../../http/index.ts'
 import type { ChatMessage } from '../../policy/chat/template.ts'
 import type { Book } from '../book/book.ts'
 import type { AgentRollout, Call, TurnReward } from '../book/rollout.ts'
 import type { Conversation } from '../dialects/prompts.ts'
 import { answerMessage, answerOf } from '../dialects/tools.ts'
-import { AgentError } from '../errors.ts'
 import { EnvironmentError, LARGEST_REWARD, type ServedEnvironment, type Session } from './environment.ts'
 
 export interface PlayerOptions {
@@ -101,7 +101,7 @@ export function createPlayer(
           call = await by.answer(rollout, { messages, tools })
         } catch (error) {
           // The conversation has reached its maximum length, so the episode ends here with what it has earned.
-          if (error instanceof AgentError && error.word === 'context_length_exceeded' && turns.size > 0) break
+          if (error instanceof HttpError && error.word === 'context_length_exceeded' && turns.size > 0) break
           throw error
         }
         const answer = answerOf(call, tools)
@@ -145,7 +145,7 @@ export function createPlayer(
         session?.close()
         session = undefined
         // Do not try again if the prompt is too long: the attempts would all fail.
-        const isTooLong = error instanceof AgentError && error.word === 'context_length_exceeded'
+        const isTooLong = error instanceof HttpError && error.word === 'context_length_exceeded'
         if (!isTooLong) seats.unshift(seat)
         if (signal.aborted) break
         // The server has fewer sessions than configured. This worker ends, and another one takes its seat.

@@ -2,10 +2,11 @@
 
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { sendJson } from '../../http/index.ts'
 import type { AgentRollout } from '../book/rollout.ts'
 import type { Dialect } from '../dialects/dialect.ts'
 import type { Caller, Identity } from '../writing/caller.ts'
-import { readBody, sendJson } from './http.ts'
+import { readObject } from './http.ts'
 import { sendEvents } from './stream.ts'
 
 export interface AnswerParts {
@@ -21,7 +22,7 @@ export async function answerCall(
   response: ServerResponse,
   { rollout, path, dialect, caller, after }: AnswerParts,
 ): Promise<void> {
-  const { bytes, body } = await readBody(request)
+  const { bytes, body } = await readObject(request)
   const prepared = dialect(body, rollout)
   const attempt = caller.call(rollout, identityOf(request, path, bytes), prepared.make)
   // If the connection closes before all of the answer is sent, the client did not get it.

@@ -1,17 +1,16 @@
 // The gateway's HTTP server, on loopback. The gateway's token opens rollouts; a rollout's key gives access to that
 // rollout only. The server sends no CORS headers and refuses requests from web pages.
 
-import { createHash, timingSafeEqual } from 'node:crypto'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { WaggleError } from '../../../protocol/errors.ts'
+import { HttpError, isLoopback, isSameToken, listenOn, sendJson, tokenIn } from '../../http/index.ts'
 import type { Book } from '../book/book.ts'
 import type { AgentRollout } from '../book/rollout.ts'
 import type { Dialect } from '../dialects/dialect.ts'
-import { AgentError, busy } from '../errors.ts'
+import { busy } from '../errors.ts'
 import type { Caller } from '../writing/caller.ts'
 import { answerCall } from './calls.ts'
-import { errorOf, readBody, sendJson } from './http.ts'
+import { errorOf, readObject } from './http.ts'
 import { callsOf, openRequest, outcomeIn, rewardIn, stateOf } from './rollouts.ts'
 
 export interface ServerOptions {
@@ -50,9 +49,9 @@ export async function openServer({ listen, model }: ServerOptions, by: ServerPar
 
   /** The rollout that the request's key belongs to; undefined for the gateway's token. */
   const ownerOf = (request: IncomingMessage): AgentRollout | undefined => {
-    const given = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
+    const given = tokenIn(request)
     if (given === undefined) throw unauthorized('a key is required')
-    if (same(given, token)) return undefined
+    if (isSameToken(given, token)) return undefined
     const rollout = book.byKey(given)
     if (!rollout) throw unauthorized('unknown key')
     return rollout
@@ -63,16 +62,16 @@ export async function openServer({ listen, model }: ServerOptions, by: ServerPar
     const owner = ownerOf(request)
     const rollout = book.byId(id)
     if (owner && owner !== rollout)
-      throw new AgentError(403, 'other_rollout', 'this key belongs to another rollout')
+      throw new HttpError(403, 'other_rollout', 'this key belongs to another rollout')
     if (rollout) return rollout
-    throw new AgentError(404, 'unknown_rollout', `there is no rollout ${id}`, {
+    throw new HttpError(404, 'unknown_rollout', `there is no rollout ${id}`, {
       hint: 'It ended long ago, or the node was restarted since it was opened. Open a new one.',
     })
   }
 
   const open = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (ownerOf(request)) throw new AgentError(403, 'forbidden', "a rollout's key cannot open rollouts")
-    const asked = openRequest((await readBody(request)).body, by.isTask)
+    if (ownerOf(request)) throw new HttpError(403, 'forbidden', "a rollout's key cannot open rollouts")
+    const asked = openRequest((await readObject(request)).body, by.isTask)
     if (book.begins(asked)) await by.room()
     const { id, key, group, expiresAt } = book.open(asked)
     sendJson(response, 200, {
@@ -93,15 +92,15 @@ export async function openServer({ listen, model }: ServerOptions, by: ServerPar
     method(request, action === '/reward' || action === '/finish' ? 'POST' : 'GET')
     const rollout = rolloutOf(request, id)
     if (action === '/calls') return sendJson(response, 200, callsOf(rollout))
-    if (action === '/reward') await book.reward(rollout, rewardIn((await readBody(request)).body))
-    if (action === '/finish') book.finish(rollout, outcomeIn((await readBody(request)).body))
+    if (action === '/reward') await book.reward(rollout, rewardIn((await readObject(request)).body))
+    if (action === '/finish') book.finish(rollout, outcomeIn((await readObject(request)).body))
     sendJson(response, 200, stateOf(rollout))
   }
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { pathname } = new URL(request.url ?? '/', 'http://waggle')
     if (request.headers.origin !== undefined)
-      throw new AgentError(403, 'forbidden', 'web pages may not use the gateway')
+      throw new HttpError(403, 'forbidden', 'web pages may not use the gateway')
     if (pathname === '/health') return sendJson(response, 200, { status: 'ok', open: book.info().open })
     if (underWay > MOST_REQUESTS) throw busy(`${underWay} requests are being answered`)
     if (pathname === '/v1/rollouts') {
@@ -120,13 +119,13 @@ export async function openServer({ listen, model }: ServerOptions, by: ServerPar
     const dialect = dialects.get(rest)
     if (!dialect) {
       const known = ['/v1/models', ...dialects.keys()].join(', ')
-      throw new AgentError(404, 'unknown_path', `there is no ${rest.slice(0, 120)}`, {
+      throw new HttpError(404, 'unknown_path', `there is no ${rest.slice(0, 120)}`, {
         hint: `Paths: ${known}.`,
       })
     }
     method(request, 'POST')
     if (!owner)
-      throw new AgentError(400, 'no_rollout', 'a call of the model belongs to a rollout', {
+      throw new HttpError(400, 'no_rollout', 'a call of the model belongs to a rollout', {
         hint: 'Open one with POST /v1/rollouts and use its base_url and api_key.',
       })
     await answerCall(request, response, {
@@ -157,7 +156,11 @@ export async function openServer({ listen, model }: ServerOptions, by: ServerPar
     },
   )
   server.maxConnections = MOST_REQUESTS
-  url = await listenOnLoopback(server, listen)
+  if (!isLoopback(listen))
+    throw new WaggleError('E_PORT', `agents.listen = "${listen}" can be reached by other machines`, {
+      hint: 'Use 127.0.0.1; agents on other machines can come through ssh (`ssh -L`).',
+    })
+  url = await listenOn(server, { listen, what: 'agents', setting: 'agents.listen' })
   return {
     url,
     async close() {
@@ -169,44 +172,11 @@ export async function openServer({ listen, model }: ServerOptions, by: ServerPar
 }
 
 function method(request: IncomingMessage, wanted: 'GET' | 'POST'): void {
-  if (request.method !== wanted) throw new AgentError(405, 'wrong_method', `this path takes ${wanted} only`)
+  if (request.method !== wanted) throw new HttpError(405, 'wrong_method', `this path takes ${wanted} only`)
 }
 
-function unauthorized(message: string): AgentError {
-  return new AgentError(401, 'unauthorized', message, {
+function unauthorized(message: string): HttpError {
+  return new HttpError(401, 'unauthorized', message, {
     hint: 'Send "Authorization: Bearer …": the gateway\'s token, or the api_key of a rollout. A restart of the node ends all open rollouts.',
   })
-}
-
-function same(a: string, b: string): boolean {
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
-  return timingSafeEqual(digest(a), digest(b))
-}
-
-async function listenOnLoopback(server: Server, listen: string): Promise<string> {
-  const at = listen.lastIndexOf(':')
-  const host = listen.slice(0, at).replace(/^\[|\]$/g, '')
-  if (!(host === 'localhost' || host === '::1' || /^127\./.test(host))) {
-    throw new WaggleError('E_PORT', `agents.listen = "${listen}" can be reached by other machines`, {
-      hint: 'Use 127.0.0.1; agents on other machines can come through ssh (`ssh -L`).',
-    })
-  }
-  await new Promise<void>((resolve, reject) => {
-    const failed = (cause: NodeJS.ErrnoException): void => {
-      const reason = cause.code === 'EADDRINUSE' ? 'the port is in use' : cause.message
-      reject(
-        new WaggleError('E_PORT', `cannot serve agents on ${listen}: ${reason}`, {
-          hint: 'Choose another port in agents.listen.',
-          cause,
-        }),
-      )
-    }
-    server.once('error', failed)
-    server.listen(Number(listen.slice(at + 1)), host, () => {
-      server.off('error', failed)
-      resolve()
-    })
-  })
-  const { address, port, family } = server.address() as AddressInfo
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }

@@ -3,7 +3,7 @@
 
 import { createControl } from '../../engine/control.ts'
 import type { Sample, Sampler } from '../../engine/engine.ts'
-import { AgentError } from '../errors.ts'
+import { HttpError } from '../../http/index.ts'
 
 export interface AnswerRequest {
   prompt: Int32Array
@@ -79,7 +79,7 @@ export function createAnswers({ temperature, stopTokens }: AnswersOptions, by: A
     },
     async write(request) {
       if (closing.signal.aborted)
-        throw new AgentError(503, 'stopping', 'the node is stopping', { retryAfter: 5 })
+        throw new HttpError(503, 'stopping', 'the node is stopping', { retryAfter: 5 })
       const answer = write(request)
       running.add(answer)
       return await answer.finally(() => running.delete(answer))

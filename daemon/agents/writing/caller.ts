@@ -2,11 +2,12 @@
 // recorded answer: if the turn were sampled again, the record might differ from the answer that the agent went on with.
 
 import type { Sample } from '../../engine/engine.ts'
+import { HttpError } from '../../http/index.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { isUnderWay, requireUnderWay } from '../book/book.ts'
 import { createDelivery } from '../book/delivery.ts'
 import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
-import { AgentError, busy, invalid } from '../errors.ts'
+import { busy, invalid } from '../errors.ts'
 import type { Answers } from './answers.ts'
 import { stopAt } from './stops.ts'
 import { textReader } from './text.ts'
@@ -75,7 +76,7 @@ export function createCaller(
     if (wrong !== undefined)
       throw invalid(`token ${wrong} is outside the model's vocabulary of ${options.vocabulary}`)
     if (prompt.length >= options.context) {
-      throw new AgentError(
+      throw new HttpError(
         400,
         'context_length_exceeded',
         `the prompt has ${prompt.length} tokens, and the model's context has ${options.context}`,
@@ -87,12 +88,12 @@ export function createCaller(
   const admit = (rollout: AgentRollout): void => {
     requireUnderWay(rollout, now())
     if (rollout.state === 'finished')
-      throw new AgentError(410, 'rollout_ended', `rollout ${rollout.id} is finished and makes no more calls`)
+      throw new HttpError(410, 'rollout_ended', `rollout ${rollout.id} is finished and makes no more calls`)
     if (rollout.calls.length + rollout.running >= MOST_CALLS)
-      throw new AgentError(400, 'too_many_calls', `a rollout may make ${MOST_CALLS} calls`)
+      throw new HttpError(400, 'too_many_calls', `a rollout may make ${MOST_CALLS} calls`)
     if (rollout.running >= MOST_RUNNING) throw busy(`a rollout may have ${MOST_RUNNING} calls at a time`)
     if (rollout.tokens >= MOST_TOKENS)
-      throw new AgentError(
+      throw new HttpError(
         400,
         'too_many_tokens',
         `the calls of a rollout may have ${MOST_TOKENS} tokens together`,
@@ -135,12 +136,12 @@ export function createCaller(
         })
         if (sample.finish === 'aborted') {
           if (!cutting.signal.aborted)
-            throw new AgentError(503, 'stopping', 'the node is stopping', { retryAfter: 5 })
+            throw new HttpError(503, 'stopping', 'the node is stopping', { retryAfter: 5 })
           onAbandoned(rollout, sample.tokens.length)
         }
         if (!isUnderWay(rollout)) requireUnderWay(rollout, now())
         if (sample.finish === 'aborted')
-          throw new AgentError(410, 'abandoned', 'the answer was cut: nobody waited for it')
+          throw new HttpError(410, 'abandoned', 'the answer was cut: nobody waited for it')
         const text = tokenizer.decodeCompletion(sample.tokens)
         const call: Call = {
           ...{
@@ -217,7 +218,7 @@ function earlier(
   if (idempotencyKey !== undefined) {
     const known = attempts.find((attempt) => attempt.idempotencyKey === idempotencyKey)
     if (known && known.digest !== digest)
-      throw new AgentError(409, 'idempotency_conflict', 'this idempotency key was used with another request')
+      throw new HttpError(409, 'idempotency_conflict', 'this idempotency key was used with another request')
     if (known) return known
   }
   return attempts.findLast(

@@ -2,11 +2,18 @@
 // progress lines followed by the result.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type CommandName, type Commands, NDJSON, type StreamLine } from '../../../protocol/api/index.ts'
+import {
+  type CommandName,
+  type Commands,
+  MAX_REQUEST_BYTES,
+  NDJSON,
+  type StreamLine,
+} from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
+import { parseBody, readBody, sendJson } from '../../http/index.ts'
 import type { CallOptions, NodeControl } from '../node/node.ts'
 import { checkRequest } from './check.ts'
-import { errorBody, readJson, sendJson } from './http.ts'
+import { errorBody } from './errors.ts'
 
 export interface PerformParts {
   node: NodeControl
@@ -20,7 +27,8 @@ export async function perform(
   response: ServerResponse,
   { node, onBug }: PerformParts,
 ): Promise<void> {
-  const body = checkRequest(command, await readJson(request))
+  const bytes = await readBody(request, { maxBytes: MAX_REQUEST_BYTES })
+  const body = checkRequest(command, parseBody(bytes))
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   const streaming = request.headers.accept?.includes(NDJSON) === true

@@ -9,10 +9,10 @@ import {
   type SeriesQuery,
   type Snapshot,
 } from '../../../protocol/api/index.ts'
+import { HttpError, sendJson } from '../../http/index.ts'
 import type { SeriesRecorder } from '../journal/series.ts'
 import type { NodeControl } from '../node/node.ts'
 import { streamEvents } from './event-stream.ts'
-import { HttpError, sendJson } from './http.ts'
 import { PROMETHEUS_TYPE, prometheusText } from './prometheus.ts'
 
 /** At most four snapshots per second and reader. */
@@ -59,7 +59,10 @@ export function createRoutes(
 
     '/v1/series': (url, _request, response) => {
       const name = url.searchParams.get('name')
-      if (!name) throw new HttpError(400, 'name is missing', 'For example /v1/series?name=reward.')
+      if (!name)
+        throw new HttpError(400, 'invalid_request', 'name is missing', {
+          hint: 'For example /v1/series?name=reward.',
+        })
       const query: SeriesQuery = { name }
       for (const key of ['from', 'to', 'points'] as const) {
         const value = numberIn(url, key)
@@ -72,7 +75,7 @@ export function createRoutes(
       const limit = Math.min(MAX_GROUPS, Math.max(1, Math.floor(numberIn(url, 'limit') ?? 16)))
       const origin = url.searchParams.get('origin')
       if (origin !== null && origin !== 'own' && origin !== 'foreign') {
-        throw new HttpError(400, 'origin must be own or foreign')
+        throw new HttpError(400, 'invalid_request', 'origin must be own or foreign')
       }
       const groups = node.groups?.({ limit, ...(origin ? { origin } : {}) }) ?? []
       const answer: Groups = { v: API_VERSION, groups: groups.slice(0, limit) }
@@ -82,7 +85,7 @@ export function createRoutes(
     '/v1/events': async (url, request, response) => {
       const since = numberIn(url, 'since') ?? Number(request.headers['last-event-id'] ?? node.events.last)
       if (!Number.isSafeInteger(since) || since < 0) {
-        throw new HttpError(400, 'since must be the ID of an event')
+        throw new HttpError(400, 'invalid_request', 'since must be the ID of an event')
       }
       const every = numberIn(url, 'snapshots') ?? 0
       response.writeHead(200, {
@@ -109,6 +112,7 @@ function numberIn(url: URL, name: string): number | undefined {
   const text = url.searchParams.get(name)
   if (text === null) return undefined
   const value = Number(text)
-  if (text.trim() === '' || !Number.isFinite(value)) throw new HttpError(400, `${name} must be a number`)
+  if (text.trim() === '' || !Number.isFinite(value))
+    throw new HttpError(400, 'invalid_request', `${name} must be a number`)
   return value
 }

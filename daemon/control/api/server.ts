@@ -6,13 +6,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import { COMMANDS, type Snapshot } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
+import { HttpError, listenOn, sendJson } from '../../http/index.ts'
 import { createSeriesRecorder } from '../journal/series.ts'
 import type { NodeControl } from '../node/node.ts'
-import { errorBody, HttpError, sendJson, statusOf } from './http.ts'
+import { errorBody, statusOf } from './errors.ts'
 import { perform } from './perform.ts'
 import { createRoutes } from './routes.ts'
 import { listenOwnerOnly } from './socket.ts'
-import { createDoorman, type Doorman, limitStrangers, listenTcp, type TcpOptions } from './tcp.ts'
+import { createDoorman, type Doorman, limitStrangers, requireMeant, type TcpOptions } from './tcp.ts'
 
 /** Readers share a snapshot that is at most this old. */
 const SNAPSHOT_FRESH_MS = 200
@@ -84,10 +85,13 @@ export async function startControlServer(
     if (url.pathname !== '/v1/health') admitted?.(request.socket)
     if (!command && !route) {
       const known = [...Object.keys(routes), ...COMMANDS.map((name) => `/v1/${name}`)]
-      throw new HttpError(404, `there is no ${url.pathname.slice(0, 120)}`, `Routes: ${known.join(', ')}.`)
+      throw new HttpError(404, 'unknown_path', `there is no ${url.pathname.slice(0, 120)}`, {
+        hint: `Routes: ${known.join(', ')}.`,
+      })
     }
     const method = command ? 'POST' : 'GET'
-    if (request.method !== method) throw new HttpError(405, `${url.pathname} takes ${method} only`)
+    if (request.method !== method)
+      throw new HttpError(405, 'wrong_method', `${url.pathname} takes ${method} only`)
     if (!command) return await route!(url, request, response)
     await perform(command, request, response, { node, onBug })
     // The next snapshot must show the change.
@@ -117,7 +121,8 @@ export async function startControlServer(
     await listenOwnerOnly(servers[0]!, socket)
     if (tcp) {
       const server = serve(createDoorman(tcp))
-      await listenTcp(server, tcp)
+      requireMeant(tcp)
+      await listenOn(server, { listen: tcp.listen, what: 'the control API', setting: 'control.listen' })
       servers.push(server)
     }
   } catch (error) {
