@@ -1,5 +1,6 @@
 // Opens the gateway for agents and the served environments, if the config has any, and connects them to the node.
 
+import { basename, isAbsolute } from 'node:path'
 import { WaggleError } from '../../protocol/errors.ts'
 import {
   type AgentGateway,
@@ -75,7 +76,9 @@ export async function openAgents(
   const { tokenizer, spec } = policy.model
   const gateway = await openGateway(
     {
-      ...{ listen, strict, rolloutSeconds, maxOpen, model, author: self },
+      ...{ listen, strict, rolloutSeconds, maxOpen, author: self },
+      // A path would tell clients where this machine keeps its files.
+      model: isAbsolute(model) ? basename(model).replace(/\.gguf$/i, '') : model,
       groupSize: config.rollout.group_size,
       temperature: config.rollout.temperature,
       maxNewTokens: config.model.max_completion_tokens,

@@ -1,5 +1,6 @@
 // Shapes in which clients ask, beyond plain messages and functions, and how large an answer is that asks for nothing.
 
+import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type TestGateway, testGateway } from './gateway.ts'
 
@@ -188,4 +189,42 @@ describe('an answer', () => {
       )
     },
   )
+})
+
+describe('requests', () => {
+  const ask = async (init: { body: Uint8Array | string; headers?: Record<string, string> }) => {
+    const { base_url: url, api_key: key } = await g.open()
+    const headers = init.headers ?? {}
+    const response = await fetch(`${url}/chat/completions`, {
+      method: 'POST',
+      headers: 'x-api-key' in headers ? { 'x-api-key': key } : { authorization: `Bearer ${key}`, ...headers },
+      body: init.body,
+    })
+    await response.text()
+    return response.status
+  }
+  const body = JSON.stringify({ messages: [user('go')] })
+
+  it('may be compressed, within the same bounds', async () => {
+    g = await testGateway({ write: () => 'ok' })
+    expect(await ask({ body: gzipSync(body), headers: { 'content-encoding': 'gzip' } })).toBe(200)
+    expect(await ask({ body: zstdCompressSync(body), headers: { 'content-encoding': 'zstd' } })).toBe(200)
+    const bomb = gzipSync(' '.repeat(50_000_000))
+    expect(await ask({ body: bomb, headers: { 'content-encoding': 'gzip' } })).toBe(413)
+    expect(await ask({ body, headers: { 'content-encoding': 'gzip' } })).toBe(400)
+    expect(await ask({ body, headers: { 'content-encoding': 'lzma' } })).toBe(415)
+  })
+
+  it('may begin with a byte-order mark, and bring their key as x-api-key', async () => {
+    g = await testGateway({ write: () => 'ok' })
+    expect(await ask({ body: `\ufeff${body}` })).toBe(200)
+    expect(await ask({ body, headers: { 'x-api-key': '' } })).toBe(200)
+  })
+
+  it('for the model by its id get it, and for another one are told which there is', async () => {
+    g = await testGateway({ write: () => 'ok' })
+    expect((await g.get('/v1/models/tiny')).body).toMatchObject({ id: 'tiny', max_model_len: 4096 })
+    const { status, body: answer } = await g.get('/v1/models/gpt-4')
+    expect([status, answer.error.code]).toEqual([404, 'model_not_found'])
+  })
 })

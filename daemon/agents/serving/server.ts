@@ -16,6 +16,8 @@ import { callsOf, openRequest, outcomeIn, rewardIn, stateOf } from './rollouts.t
 export interface ServerOptions {
   listen: string
   model: string
+  /** Most tokens of a conversation. */
+  context: number
 }
 
 export interface ServerParts {
@@ -40,9 +42,14 @@ export interface AgentServer {
 const MOST_REQUESTS = 2048
 /** A rollout's path: its id, and the path within it. */
 const OF_ROLLOUT = /^\/rollouts\/([\w-]{1,64})(\/.*)$/
+/** The list of models, or one of them, whose id may hold slashes. */
+const MODEL = /^\/v1\/models(\/.+|)$/
 const ACTION = /^\/v1\/rollouts\/([\w-]{1,64})(\/calls|\/reward|\/finish)?$/
 
-export async function openServer({ listen, model }: ServerOptions, by: ServerParts): Promise<AgentServer> {
+export async function openServer(
+  { listen, model, context }: ServerOptions,
+  by: ServerParts,
+): Promise<AgentServer> {
   const { book, token, dialects } = by
   let url = ''
   let underWay = 0
@@ -111,10 +118,13 @@ export async function openServer({ listen, model }: ServerOptions, by: ServerPar
     if (acted !== undefined) return await act(request, response, acted, action)
     const [, id, rest = pathname] = OF_ROLLOUT.exec(pathname) ?? []
     const owner = id === undefined ? ownerOf(request) : rolloutOf(request, id)
-    if (rest === '/v1/models') {
+    const [, asked] = MODEL.exec(rest) ?? []
+    if (asked !== undefined) {
       method(request, 'GET')
-      const data = [{ id: model, object: 'model', created: 0, owned_by: 'waggle' }]
-      return sendJson(response, 200, { object: 'list', data })
+      const one = { id: model, object: 'model', created: 0, owned_by: 'waggle', max_model_len: context }
+      if (asked === '') return sendJson(response, 200, { object: 'list', data: [one] })
+      if (isModel(asked.slice(1), model)) return sendJson(response, 200, one)
+      throw new HttpError(404, 'model_not_found', 'there is no such model', { hint: `There is "${model}".` })
     }
     const dialect = dialects.get(rest)
     if (!dialect) {
@@ -179,4 +189,13 @@ function unauthorized(message: string): HttpError {
   return new HttpError(401, 'unauthorized', message, {
     hint: 'Send "Authorization: Bearer …": the gateway\'s token, or the api_key of a rollout. A restart of the node ends all open rollouts.',
   })
+}
+
+function isModel(encoded: string, model: string): boolean {
+  if (encoded === 'waggle' || encoded === model) return true
+  try {
+    return decodeURIComponent(encoded) === model
+  } catch {
+    return false
+  }
 }
