@@ -70,7 +70,7 @@ export async function openNetwork(
       identity,
       clock,
       log,
-      tasks: { find: tasks.findChosen },
+      tasks: { find: tasks.find },
       codec: codecOf(model.tokenizer, model.spec.vocabulary, model.spec.contextLength),
       version: () => policy.reference().version,
       onGroup(group) {

@@ -11,10 +11,8 @@ export interface TaskChoice {
 }
 
 export interface TaskBook {
-  /** The task of this name and version. */
+  /** The task of this name and version, if the config chose it: no other task may bring prompts or groups. */
   find(name: string, version: number): Task | undefined
-  /** The same, but only among tasks that the config chose: peers' groups of other tasks are not trained on. */
-  findChosen(name: string, version: number): Task | undefined
   /** The tasks that the config chose, in its order. */
   readonly chosen: ReadonlyArray<{ task: Task; difficulty: number }>
   readonly view: SelectView['tasks']
@@ -43,9 +41,7 @@ export function createTaskBook(tasks: readonly Task[], choices: readonly TaskCho
     return { task, difficulty: level }
   })
   return {
-    find: (name, version) => tasks.find((task) => task.name === name && task.version === version),
-    findChosen: (name, version) =>
-      chosen.find(({ task }) => task.name === name && task.version === version)?.task,
+    find: (name, version) => chosen.find(({ task }) => task.name === name && task.version === version)?.task,
     chosen,
     view: chosen.map(({ task, difficulty }) => ({
       name: task.name,

@@ -121,7 +121,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
         records,
         reputation,
         isWanted: (id) => redial.has(id),
-        isNearby: (id) => neighbours.has(id),
+        isNearby: (id) => neighbours.has(id) && !redial.hasMet(id),
       }),
     counters: () => ({
       connected: host.getPeers().length,

@@ -1,7 +1,8 @@
 // Advice for the user: rules over one snapshot, each with an observation and a next step. Shown by the terminal UI and
 // by `waggle status`. Does not repeat the node's alerts. The thresholds are approximate.
 
-import { bytes, count, duration, percent } from './format.ts'
+import { bytes, count, duration, percent, si } from './format.ts'
+import { refusalText } from './refusals.ts'
 import type { Snapshot } from './snapshot.ts'
 
 export interface Advice {
@@ -19,6 +20,8 @@ export const CLIPPED_LIMIT = 0.2
 /** Below this effective sample size, a few tokens dominate the batch. */
 export const ESS_LIMIT = 0.3
 const SIGNAL_LOW = 0.15
+/** In parameters; models that were trained on language are larger. */
+const SMALL_MODEL = 20e6
 const TRUNCATED_HIGH = 0.3
 const DISK_LOW = 1e9
 const MEMORY_LOW = 400e6
@@ -100,12 +103,18 @@ const weights: Rule = ({ training: t }) =>
       )
     : undefined
 
-const signal: Rule = ({ rollouts: r, tasks }) => {
+const signal: Rule = ({ rollouts: r, tasks, model }) => {
   if (r?.signalShare === undefined || r.signalShare >= SIGNAL_LOW) return undefined
   const easy = (r.allRightShare ?? 0) > (r.allWrongShare ?? 0)
   const canMove =
     tasks === undefined ||
     tasks.some(({ difficulty, min, max }) => (easy ? difficulty < max : difficulty > min))
+  // The included model has seen the built-in tasks and nothing else, so that no hint helps it with other questions.
+  if (!easy && !canMove && model?.parameters !== undefined && model.parameters < SMALL_MODEL)
+    return attention(
+      `only ${percent(r.signalShare, 0)} of groups have a signal: a model of ${si(model.parameters)} parameters hardly answers such questions`,
+      'stop the node and start it with --model FILE, a pretrained model',
+    )
   const questions = easy
     ? 'add harder questions or another task'
     : 'add easier questions, or a plugin under [[hints]]'
@@ -133,7 +142,7 @@ const refused: Rule = ({ rollouts: r }) => {
   const all = counts.reduce((sum, [, n]) => sum + n, 0)
   if (!r || !counts[0] || r.received < ENOUGH_GROUPS || all < r.received * REFUSED_HIGH) return undefined
   return attention(
-    `${percent(all / r.received, 0)} of peers' groups are refused, most for ${counts[0][0]}`,
+    `${percent(all / r.received, 0)} of peers' groups are refused, most because: ${refusalText(counts[0][0])}`,
     'see the Swarm tab, or `peers`',
   )
 }

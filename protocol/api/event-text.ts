@@ -3,6 +3,7 @@
 import { peerName } from '../text.ts'
 import type { Event, LogLevel } from './events.ts'
 import { decimal, percent } from './format.ts'
+import { refusalText } from './refusals.ts'
 
 /** The level of an event. `debug` events are shown only with --verbose. */
 export function eventLevel(event: Event): LogLevel {
@@ -49,7 +50,7 @@ export function eventText(event: Event, verbose = false): string | undefined {
     case 'guard':
       return `${event.guard}: ${event.message}`
     case 'refused':
-      return `refused a group from ${peerName(event.peer)}: ${event.reason}`
+      return `refused a group from ${peerName(event.peer)}: ${refusalText(event.reason)}`
     case 'plugin':
       return `plugin ${event.kind}/${event.name} ${event.state}: ${event.message}`
     case 'step':

@@ -125,7 +125,7 @@ export interface TrainingInfo {
   step: number
   /** Mean reward of this node's own recent groups, 0 to 1. */
   reward?: number
-  /** Newest last, at most 240 points. */
+  /** Mean reward of the own groups written since the step before. Newest last, at most 240 points. */
   rewardSeries?: SeriesPoint[]
   /** Per task name, share of this node's own recent rollouts that were correct, 0 to 1. */
   taskAccuracy?: Record<string, number>

@@ -119,7 +119,7 @@ describe('an episode of a served environment', () => {
   })
 
   it('of a peer is not accepted: its task is none that a node can make again', () => {
-    expect(createTaskBook([], []).findChosen('letters', 1)).toBeUndefined()
+    expect(createTaskBook([], []).find('letters', 1)).toBeUndefined()
   })
 
   it('ends after the turns that the config allows', async () => {

@@ -11,7 +11,10 @@ test.each([
   ['/ip4/172.31.0.1/tcp/1', 'reachable on this network'],
   ['/ip6/fd12::1/tcp/1', 'reachable on this network'],
   ['/ip6/2001:db8::1/tcp/1', 'reachable on this network'],
-  ['/ip6/::1/tcp/1', 'reachable on this network'],
+  ['/ip6/::1/tcp/1', 'reachable on this machine only'],
+  ['/ip4/127.0.0.1/tcp/1', 'reachable on this machine only'],
+  ['/ip4/127.0.0.1/tcp/1/ws', 'reachable on this machine only'],
+  ['/ip4/128.0.0.1/tcp/1', 'reachable from outside'],
   ['/ip4/100.128.0.1/tcp/1', 'reachable from outside'],
   ['/ip4/8.8.8.8/tcp/1', 'reachable from outside'],
   ['/ip6/2606:4700::1/tcp/1', 'reachable from outside'],
@@ -19,4 +22,9 @@ test.each([
   ['/ip4/8.8.8.8/tcp/1/p2p/12D3KooW/p2p-circuit', 'reachable through a relay'],
 ])('%s is %s', (address, words) => {
   expect(reachability([address])).toBe(words)
+})
+
+test('one address on the network is enough to be reachable there', () => {
+  expect(reachability(['/ip4/127.0.0.1/tcp/1', '/ip4/192.0.2.2/tcp/1'])).toBe('reachable on this network')
+  expect(reachability([])).toBe('not reachable: only dials')
 })

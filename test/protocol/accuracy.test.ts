@@ -37,7 +37,7 @@ test('status has intervals, says what is not clear, and does not hide greedy acc
   const evaluations = [evaluation(0, 0.2, 0.9, 400), evaluation(90, 0.22, 0.5, 400)]
   const line = statusText(snapshotWith({ evaluations })).find((text) => text.startsWith('held-out'))!
   expect(line).toContain(
-    '22.0 % (18.2 to 26.3), no clear change from 20 % at step 0 (9 points would mostly show)',
+    '22.0 % (18.2 to 26.3), no clear change from 20 % at step 0 (changes below 9 points often do not show)',
   )
   expect(line).toContain('greedy 50.0 % (45.1 to 54.9), down from 90 % at step 0')
 })
@@ -71,11 +71,13 @@ test('a fraction of a core reads as one', () => {
 })
 
 test.each([
-  ['a task that has easier levels', { difficulty: 3, min: 0, max: 5 }, 'lower difficulty in [[tasks]]'],
-  ['a data set, which has none', { difficulty: 0, min: 0, max: 0 }, 'add easier questions'],
-])('tasks that are too hard: %s', (_, levels, advice) => {
+  ['a task that has easier levels', 1e6, { difficulty: 3, min: 0, max: 5 }, 'lower difficulty in [[tasks]]'],
+  ['own questions with the included model', 1e6, { difficulty: 0, min: 0, max: 0 }, 'a pretrained model'],
+  ['own questions with a pretrained model', 135e6, { difficulty: 0, min: 0, max: 0 }, 'add easier questions'],
+])('tasks that are too hard: %s', (_, parameters, levels, advice) => {
   const rollouts = { ...snapshotWith({}).rollouts!, signalShare: 0.05, allRightShare: 0, allWrongShare: 0.95 }
-  const found = adviceOn(snapshotWith({ rollouts, tasks: [{ name: 'mine', ...levels }] }))
+  const model = { ...snapshotWith({}).model!, parameters }
+  const found = adviceOn(snapshotWith({ rollouts, model, tasks: [{ name: 'mine', ...levels }] }))
   expect(found.find(({ text }) => text.includes('signal'))?.action).toContain(advice)
 })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { safeText } from '../../protocol/text.ts'
+import { isPeerName, peerName, safeText } from '../../protocol/text.ts'
 
 test.each([
   ['a tag', 0xe0041],
@@ -25,4 +25,20 @@ test.each([
 test('what can be seen stays, in every script', () => {
   const text = 'naïve Ωμέγα 한국어 日本語 العربية हिन्दी 🐝 ½ ⠿ –\n\tx'
   expect(safeText(text)).toBe(text)
+})
+
+test('marks that would cover other lines are cut to four on a letter', () => {
+  const [acute, below] = ['\u0301', '\u0323']
+  expect(safeText(`a${acute.repeat(50)}b`)).toBe(`a${acute.repeat(4)}·b`)
+  expect(safeText(`a${below}${acute.repeat(3)}${below}b`)).toBe(`a${below}${acute.repeat(3)}·b`)
+})
+
+test('letters keep the marks of their script', () => {
+  for (const text of ['Tiếng Việt'.normalize('NFD'), 'क्षेत्रीय', 'ก็ที่สุด', 'שָׁלוֹם', 'བསྒྲུབས'])
+    expect(safeText(text)).toBe(text)
+})
+
+test('names are told from other words', () => {
+  expect(['quick-otter', peerName('12D3KooWabc')].every(isPeerName)).toBe(true)
+  expect(['quick', 'otter-quick', 'quick-otter2', '12D3KooWabc', '/ip4/1.2.3.4'].some(isPeerName)).toBe(false)
 })

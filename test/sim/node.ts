@@ -366,7 +366,7 @@ export function createHonestNode(
       { maxCompletionTokens: MAX_TOKENS, tasks: [{ name: even.name, version: even.version }] },
       {
         ...{ identity, clock, log, datastore, gossip },
-        tasks: { find: tasks.findChosen },
+        tasks: { find: tasks.find },
         hasWritten: (id) => pool.hasSeen(id),
         codec,
         version: () => policy.reference().version,

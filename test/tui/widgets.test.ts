@@ -97,14 +97,8 @@ test('rows are cut and filled by what is seen, not by colour codes', () => {
 })
 
 test('a curve is even in time however its points lie', () => {
-  const points: SeriesPoint[] = [
-    [0, 0, 0],
-    [1000, 1, 10],
-    [1100, 2, 11],
-    [1200, 3, 12],
-    [2000, 4, 20],
-  ]
-  const values = evenly(points, 5)
+  const dense = Array.from({ length: 20 }, (_, i): SeriesPoint => [1000 + 10 * i, 1 + i, 10 + i / 10])
+  const values = evenly([[0, 0, 0], ...dense, [2000, 21, 20]], 5)
   expect(values).toHaveLength(5)
   for (let i = 1; i < values.length; i++) expect(values[i]!).toBeGreaterThan(values[i - 1]!)
 })

@@ -14,6 +14,8 @@ import type { Store, View } from './store.ts'
 const EVENTS_SHOWN = 2000
 const CURVE_POINTS = 400
 const TICK_MS = 250
+/** The series of TrainingInfo.rewardSeries; snapshots are recorded without it. */
+const OWN_REWARD = 'own_reward'
 
 export interface Replay extends Store {
   place(): Place
@@ -96,6 +98,7 @@ function readRecord(lines: Iterable<string>): Record {
       for (const metric of METRICS)
         addReading(record.series, metric.series, metric.read(event.snapshot), event)
     } else record.events.push(event)
+    if (event.type === 'step') addReading(record.series, OWN_REWARD, event.metrics.own_reward, event)
     if (event.type === 'eval') {
       record.evaluations.push(event)
       addReading(record.series, 'eval_accuracy', event.accuracy, event)
@@ -121,7 +124,11 @@ function addReading(
   event: Event,
 ): void {
   const step =
-    event.type === 'snapshot' ? (event.snapshot.training?.step ?? 0) : event.type === 'eval' ? event.step : 0
+    event.type === 'snapshot'
+      ? (event.snapshot.training?.step ?? 0)
+      : event.type === 'eval' || event.type === 'step'
+        ? event.step
+        : 0
   const rows = typeof reading === 'number' ? [{ value: reading }] : (reading ?? [])
   for (const row of rows) {
     const labels = 'labels' in row && row.labels ? Object.values(row.labels) : []
@@ -148,11 +155,18 @@ function viewAt({ snapshots, events, evaluations, series }: Record, at: number):
     const every = Math.ceil(until.length / CURVE_POINTS)
     curves.set(name, every > 1 ? until.filter((_, i) => i % every === 0 || i === until.length - 1) : until)
   }
+  const rewardSeries = [...(curves.get(OWN_REWARD) ?? [])]
   return {
-    snapshot: found && { ...found, time: at, ...(shown.length > 0 ? { evaluations: shown.slice(-64) } : {}) },
+    snapshot: found && {
+      ...found,
+      time: at,
+      ...(found.training && { training: { ...found.training, rewardSeries } }),
+      ...(shown.length > 0 ? { evaluations: shown.slice(-64) } : {}),
+    },
     events: events.slice(Math.max(0, last - EVENTS_SHOWN), last),
     series: curves,
     groups: [],
+    isRecording: true,
     rates: {},
     contact: 'live',
     heardAt: at,

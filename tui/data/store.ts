@@ -26,6 +26,8 @@ export interface View {
   /** Newest first; fetched only while a tab shows them. */
   groups: readonly GroupView[]
   rates: Rates
+  /** Set for a recorded run, which has no groups. */
+  isRecording?: true
   contact: 'waiting' | 'live' | 'lost'
   /** When the newest snapshot arrived, by this program's clock. */
   heardAt: number

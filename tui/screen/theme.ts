@@ -24,6 +24,8 @@ export interface Symbols {
   /** top left, horizontal, top right, vertical, bottom left, bottom right */
   box: readonly [string, string, string, string, string, string]
   axis: string
+  /** A single value in a chart. */
+  point: string
   /** A dashed line across a chart. */
   limit: string
   full: string
@@ -45,6 +47,7 @@ const UNICODE: Symbols = {
   rule: '─',
   box: ['╭', '─', '╮', '│', '╰', '╯'],
   axis: '┤',
+  point: '•',
   limit: '┄',
   full: '█',
   partial: '▏▎▍▌▋▊▉',
@@ -64,6 +67,7 @@ const ASCII: Symbols = {
   rule: '-',
   box: ['+', '-', '+', '|', '+', '+'],
   axis: '|',
+  point: '*',
   limit: '.',
   full: '#',
   partial: '',

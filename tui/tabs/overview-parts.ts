@@ -14,6 +14,7 @@ import {
   heldOutMoved,
   learntFrom,
   percent,
+  refusalsText,
   shareOf,
   sharingText,
   si,
@@ -39,8 +40,7 @@ export const values = (view: View, name: string): number[] =>
   (view.series.get(name) ?? []).map(([, , v]) => v)
 
 export function rewardPoints({ snapshot, series }: View) {
-  const own = snapshot?.training?.rewardSeries
-  return own && own.length > 1 ? own : series.get('reward')
+  return snapshot?.training?.rewardSeries ?? series.get('reward')
 }
 
 /** Is it learning? */
@@ -61,7 +61,10 @@ export function learningRows(view: View, width: number, height: number, theme: T
     rows.push(
       ...lineChart(
         curve,
-        { width, height: chartHeight, label: axisDecimal, empty: points ? 'no data yet' : 'loading' },
+        {
+          ...{ width, height: chartHeight, label: axisDecimal, span: 0.1 },
+          empty: points ? 'no step yet' : 'loading',
+        },
         theme,
       ),
     )
@@ -81,10 +84,9 @@ export function learningRows(view: View, width: number, height: number, theme: T
 export function rewardPieces(view: View, { symbols }: Theme): Piece[] {
   const reward = view.snapshot?.training?.reward
   const pieces: Piece[] = ['reward ', ['bold', decimal(reward)]]
-  const change = trend(rewardPoints(view))
+  const change = trend(view.snapshot?.training?.rewardSeries)
   if (change) {
-    const small = Math.abs(change.change) < 0.005
-    const arrow = small ? symbols.steady : change.change > 0 ? symbols.rising : symbols.falling
+    const arrow = change.change > 0 ? symbols.rising : symbols.falling
     pieces.push(` ${arrow} ${signed(change.change)} / ${duration(change.ms)}`)
   }
   return pieces
@@ -105,11 +107,11 @@ export function heldOutPieces(
   const before = first === last ? undefined : shareOf(first, how)
   const pieces: Piece[] = [label, ['bold', accuracyText(now.share, now.n)]]
   if (before) {
-    const arrow = { up: symbols.rising, down: symbols.falling, unclear: symbols.steady }[
-      directionOf(before, now)
-    ]
-    const change = signed((now.share - before.share) * 100, 0)
-    pieces.push(` ${arrow} ${change}${roomy ? ` since step ${count(first.step)}` : ''}`)
+    const direction = directionOf(before, now)
+    const arrow = { up: symbols.rising, down: symbols.falling, unclear: symbols.steady }[direction]
+    // A change that may be chance has no figure.
+    const change = direction === 'unclear' ? '' : ` ${signed((now.share - before.share) * 100, 0)}`
+    pieces.push(` ${arrow}${change}${roomy ? ` since step ${count(first.step)}` : ''}`)
   }
   return pieces
 }
@@ -225,15 +227,11 @@ export function swarmRows(view: View, width: number, height: number, theme: Them
   const { swarm, rollouts: r } = snapshot ?? {}
   if (!snapshot) return []
   if (!swarm?.enabled) return ['off: this node trains alone', learntPieces(view, theme, width)]
-  const refused = Object.entries(r?.refused ?? {})
-    .filter(([, n]) => n > 0)
-    .sort(([, a], [, b]) => b - a)
-  const all = refused.reduce((sum, [, n]) => sum + n, 0)
+  const all = Object.values(r?.refused ?? {}).reduce((sum, n) => sum + n, 0)
   const rate = (perMinute: number | undefined) => (perMinute === undefined ? '' : `  ${si(perMinute)} /min`)
   const traffic = (perSecond: number | undefined) =>
     perSecond === undefined || width < 40 ? '' : `  ${bytes(perSecond)}/s`
-  const reasons =
-    width >= 40 && refused[0] ? `: ${refused.map(([why, n]) => `${why} ${count(n)}`).join(' ')}` : ''
+  const reasons = width >= 40 && all > 0 ? `: ${refusalsText(r?.refused ?? {})}` : ''
   const into = `in ${count(r?.received)} groups${rate(rates.inPerMinute)}${traffic(rates.bytesInPerSecond)}`
   const out = `out ${count(r?.published)} groups${rate(rates.outPerMinute)}${traffic(rates.bytesOutPerSecond)}`
   return [
@@ -266,8 +264,10 @@ export function learntPieces(
   const recent = hour ? `, last hour ${short(hour)}` : ''
   return firstThatFits(width, [
     [`learnt from ${groupsText(life)}${hour ? `, in the last hour ${groupsText(hour)}` : ''}${held}`],
+    [`learnt from ${groupsText(life)}${recent}${held}`],
     [`learnt from ${short(life)}${recent}${held}`],
     [`learnt from ${short(life)}${recent}`],
+    [`learnt from ${groupsText(life)}`],
     [`learnt from ${short(life)}`],
     [`learnt ${short(life)}`],
     [`learnt ${si(life.own)} + ${si(life.foreign)}`],

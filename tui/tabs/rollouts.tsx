@@ -11,6 +11,7 @@ import {
   type SampleView,
   signed,
 } from '../../protocol/api/index.ts'
+import { peerName } from '../../protocol/text.ts'
 import type { View } from '../data/store.ts'
 import type { Theme } from '../screen/theme.ts'
 import { Panel, Side } from '../widgets/panel.tsx'
@@ -30,7 +31,7 @@ export const rollouts: Tab = {
     const found = groupsOf(view, ui)
     const chosen = found[Math.min(ui.cursor, Math.max(0, found.length - 1))]
     if (ui.open && chosen) return groupRows(chosen, view, ui, columns - 1, theme)
-    if (found.length === 0) return ['no groups yet']
+    if (found.length === 0) return [noGroups(view, ui)]
     const list = { items: found, columns: COLUMNS, width: columns, height: rows - 2, cursor: ui.cursor }
     return [...tableRows(list, theme), ...sharesRows(view, theme)].slice(0, rows)
   },
@@ -59,7 +60,7 @@ function groupsOf({ groups, events }: View, ui: TabUi): GroupView[] {
       ? [...groups]
       : events
           .flatMap((e): GroupView[] =>
-            e.type === 'group' ? [{ ...e, authorName: e.author.slice(-8), arm: e.arm ?? 'base' }] : [],
+            e.type === 'group' ? [{ ...e, authorName: peerName(e.author), arm: e.arm ?? 'base' }] : [],
           )
           .reverse()
   const kind = KINDS[ui.sort % KINDS.length]!
@@ -72,6 +73,13 @@ function groupsOf({ groups, events }: View, ui: TabUi): GroupView[] {
         (kind === 'wrong' && g.rewards.every((reward) => reward <= 0))) &&
       (wanted === '' || searched(g).includes(wanted)),
   )
+}
+
+/** Why the list is empty. */
+function noGroups({ isRecording }: View, ui: TabUi): string {
+  if (isRecording) return 'a recording has no groups'
+  if (ui.filter !== '' || KINDS[ui.sort % KINDS.length] !== 'all') return 'no group matches the filter'
+  return 'no groups yet'
 }
 
 const searched = ({ task, seed, authorName, question = '', key = '', samples = [] }: GroupView): string =>
@@ -99,7 +107,7 @@ function Rollouts({ view, ui, columns, rows, theme }: TabProps): ReactElement {
           { items: groups, columns: COLUMNS, width: left - 4, height: rows - 2 - foot.length - 1, cursor },
           theme,
         )
-      : ['no groups yet']
+      : [noGroups(view, ui)]
   while (list.length < rows - 2 - foot.length) list.push('')
   return (
     <Side>

@@ -2,7 +2,8 @@
 
 import { Box } from 'ink'
 import type { ReactElement } from 'react'
-import { bytes, count, effectText, percent, si } from '../../protocol/api/index.ts'
+import { bytes, count, effectText, percent, refusalText, si } from '../../protocol/api/index.ts'
+import { peerName } from '../../protocol/text.ts'
 import type { View } from '../data/store.ts'
 import type { Theme } from '../screen/theme.ts'
 import { bar, sparkline } from '../widgets/chart.ts'
@@ -136,7 +137,7 @@ function sharingRows(view: View, width: number, theme: Theme): Row[] {
     const found = setAside
       ? 'set aside'
       : effectText(effect === undefined ? {} : { effect }) || 'not yet known'
-    return `${names.get(peer) ?? peer.slice(-8)} ${percent(share, 0)} of it, counts ${percent(weight, 0)}, ${found}`
+    return `${names.get(peer) ?? peerName(peer)} ${percent(share, 0)} of it, counts ${percent(weight, 0)}, ${found}`
   })
   return [learnt, harmPieces(view, width)!, parts.length > 0 ? `by peer: ${parts.join('   ')}` : '']
 }
@@ -168,6 +169,6 @@ function refusalRows({ snapshot }: View, width: number, theme: Theme): Row[] {
   const most = Math.max(1, refused[0]![1])
   return refused.map(
     ([reason, n]) =>
-      `${cell(reason, 20)} ${count(n).padStart(7)}  ${bar(n / most, Math.max(0, width - 32), theme)}`,
+      `${cell(refusalText(reason), 20)} ${count(n).padStart(7)}  ${bar(n / most, Math.max(0, width - 32), theme)}`,
   )
 }

@@ -23,18 +23,32 @@ interface Chart {
   note?: (view: View) => string
   points?: (view: View) => readonly SeriesPoint[] | undefined
   min?: number
+  /** See ChartOptions. */
+  span?: number
+  most?: number
   limit?: number
 }
 
 const share = (value: number): string => `${(value * 100).toFixed(0)} %`
 
+/** An axis of a share covers at least ten points. */
+const SHARE = { span: 0.1, most: 1 }
+
 const CHARTS: readonly Chart[] = [
-  { title: 'reward', series: 'reward', text: (v) => v.toFixed(2), axis: axisDecimal, points: rewardPoints },
+  {
+    title: 'reward',
+    series: 'reward',
+    text: (v) => v.toFixed(2),
+    axis: axisDecimal,
+    points: rewardPoints,
+    span: 0.1,
+  },
   {
     title: 'held-out accuracy',
     series: 'eval_accuracy',
     text: share,
     axis: axisPercent,
+    ...SHARE,
     points: evaluations,
     note: evaluationNote,
   },
@@ -44,6 +58,7 @@ const CHARTS: readonly Chart[] = [
     text: (v) => decimal(v),
     axis: axisDecimal,
     min: 0,
+    span: KL_LIMIT / 5,
     limit: KL_LIMIT,
     note: () => `limit ${KL_LIMIT}`,
   },
@@ -52,6 +67,7 @@ const CHARTS: readonly Chart[] = [
     series: 'entropy',
     text: (v) => v.toFixed(2),
     axis: axisDecimal,
+    span: 0.1,
     note: (view) => changed(view.series.get('entropy')),
   },
   { title: 'loss', series: 'loss', text: (v) => decimal(v), axis: axisDecimal },
@@ -63,9 +79,9 @@ const CHARTS: readonly Chart[] = [
     note: ({ snapshot }) => `train ${si(snapshot?.training?.trainTokensPerSecond)}`,
   },
   { title: 'gradient norm', series: 'gradient_norm', text: (v) => decimal(v, 2), axis: axisDecimal, min: 0 },
-  { title: 'clipped tokens', series: 'clipped', text: share, axis: axisPercent, min: 0 },
-  { title: 'effective sample size', series: 'ess', text: share, axis: axisPercent, min: 0 },
-  { title: 'groups with signal', series: 'signal', text: share, axis: axisPercent, min: 0 },
+  { title: 'clipped tokens', series: 'clipped', text: share, axis: axisPercent, ...SHARE, min: 0 },
+  { title: 'effective sample size', series: 'ess', text: share, axis: axisPercent, ...SHARE, min: 0 },
+  { title: 'groups with signal', series: 'signal', text: share, axis: axisPercent, ...SHARE, min: 0 },
   {
     title: 'completion tokens',
     series: 'completion_tokens',
@@ -155,7 +171,7 @@ function changed(points: readonly SeriesPoint[] | undefined): string {
   if (!change || !first) return ''
   const relative = change.change / first
   return Math.abs(relative) < 0.05
-    ? 'steady'
+    ? ''
     : `${relative > 0 ? '+' : ''}${(relative * 100).toFixed(0)} % in ${duration(change.ms)}`
 }
 
@@ -228,6 +244,8 @@ function chartRows(
         empty: emptyText(chart, view),
         logarithm: ui.logarithm,
         ...(chart.min === undefined ? {} : { min: chart.min }),
+        ...(chart.span === undefined ? {} : { span: chart.span }),
+        ...(chart.most === undefined ? {} : { most: chart.most }),
         ...(chart.limit === undefined ? {} : { limit: chart.limit }),
       },
       theme,

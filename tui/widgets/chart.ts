@@ -14,10 +14,15 @@ export interface ChartOptions {
   /** Formats a number on an axis of this span. */
   label: (value: number, span: number) => string
   min?: number
-  max?: number
+  /**
+   * The axis covers at least this much, so that noise does not fill the chart. Default: a fifth of the largest value.
+   */
+  span?: number
+  /** The largest possible value, such as 1 for a share. */
+  most?: number
   /** A reference value, drawn as a dashed line if it is within the range. */
   limit?: number
-  /** Shown instead of a curve with fewer than two values. */
+  /** Shown instead of a curve without values. */
   empty?: string
   /** Logarithmic scale; values that are not positive are left out. */
   logarithm?: boolean
@@ -31,14 +36,14 @@ const DOT = [
   [0x40, 0x80],
 ] as const
 
-/** A line chart with a labelled axis on the left. Needs at least two values. */
+/** A line chart with a labelled axis on the left. Values without neighbours are drawn as single points. */
 export function lineChart(given: Curve, options: ChartOptions, theme: Theme): string[] {
   if (options.logarithm) return logarithmic(given, options, theme)
   const curve = given
   const { width, height, label, empty = 'no data yet' } = options
   const values = curve.values.map((v) => (v === undefined || !Number.isFinite(v) ? undefined : v))
   const known = values.filter((v) => v !== undefined)
-  if (known.length < 2 || height < 1) return centred(empty, width, height)
+  if (known.length < 1 || height < 1) return centred(empty, width, height)
   const { low, high } = range(known, options)
   const marks = axisMarks(low, high, height)
   const labels = withoutRepeats(marks.map((value) => (value === undefined ? '' : label(value, high - low))))
@@ -47,7 +52,7 @@ export function lineChart(given: Curve, options: ChartOptions, theme: Theme): st
   if (plotWidth < 4) return centred('', width, height)
   const plot = theme.ascii
     ? plotAscii(values, plotWidth, height, low, high)
-    : plotBraille(values, plotWidth, height, low, high)
+    : plotBraille(values, { width: plotWidth, height, low, high, point: theme.symbols.point })
   const { limit } = options
   if (limit !== undefined && limit >= low && limit <= high) {
     const at = Math.round(((high - limit) / (high - low)) * (height - 1))
@@ -59,25 +64,35 @@ export function lineChart(given: Curve, options: ChartOptions, theme: Theme): st
 }
 
 function logarithmic({ values }: Curve, options: ChartOptions, theme: Theme): string[] {
-  const { label, min: _min, max: _max, limit, ...rest } = options
+  const { label, min: _min, span: _span, most: _most, limit, ...rest } = options
   return lineChart(
     { values: values.map((v) => (v === undefined || v <= 0 ? undefined : Math.log10(v))) },
     {
       ...rest,
       label: (v) => label(10 ** v, 10 ** v),
       logarithm: false,
+      // A factor of two.
+      span: Math.log10(2),
       ...(limit !== undefined && limit > 0 ? { limit: Math.log10(limit) } : {}),
     },
     theme,
   )
 }
 
-function range(known: readonly number[], { min, max }: ChartOptions): { low: number; high: number } {
-  const low = min ?? Math.min(...known)
-  const high = max ?? Math.max(...known)
-  // Centre a flat curve vertically.
-  const pad = high - low > 1e-12 ? 0 : Math.max(Math.abs(high) * 0.1, 0.05)
-  return { low: low - pad, high: high + pad }
+/** The range of the values, widened evenly to the least span and kept within what is possible. */
+function range(
+  known: readonly number[],
+  { min, span, most }: Pick<ChartOptions, 'min' | 'span' | 'most'>,
+): { low: number; high: number } {
+  const [least, greatest] = [Math.min(...known), Math.max(...known)]
+  const wanted = span ?? (Math.max(Math.abs(least), Math.abs(greatest)) / 5 || 0.1)
+  const pad = Math.max(0, (wanted - (greatest - least)) / 2)
+  let [low, high] = [least - pad, greatest + pad]
+  const floor = min ?? (least >= 0 ? 0 : Number.NEGATIVE_INFINITY)
+  if (min !== undefined || low < floor) [low, high] = [floor, Math.max(greatest, floor + wanted)]
+  if (most !== undefined && high > most && greatest <= most)
+    [low, high] = [Math.min(low, most - wanted), most]
+  return { low: min ?? low, high }
 }
 
 /** Removes labels that repeat the one above. */
@@ -129,28 +144,37 @@ function columnsOf(values: Curve['values'], columns: number): Array<number | und
 function between(values: Curve['values'], position: number): number | undefined {
   const before = values[Math.floor(position)]
   const after = values[Math.ceil(position)]
-  if (before === undefined || after === undefined) return before ?? after
+  if (before === undefined || after === undefined) return undefined
   return before + (after - before) * (position - Math.floor(position))
 }
 
-function plotBraille(
-  values: Curve['values'],
-  width: number,
-  height: number,
-  low: number,
-  high: number,
-): string[] {
+interface Plot {
+  width: number
+  height: number
+  low: number
+  high: number
+  /** Drawn for a value without neighbours, because a single dot is hardly visible. */
+  point: string
+}
+
+function plotBraille(values: Curve['values'], { width, height, low, high, point }: Plot): string[] {
   const cells = Array.from({ length: height }, () => new Uint8Array(width))
+  const points = new Map<number, Set<number>>()
   const rows = height * 4
   const y = (value: number) =>
     Math.min(rows - 1, Math.max(0, Math.round(((high - value) / (high - low)) * (rows - 1))))
   let before: number | undefined
-  columnsOf(values, width * 2).forEach((value, x) => {
+  const columns = columnsOf(values, width * 2)
+  columns.forEach((value, x) => {
     if (value === undefined) {
       before = undefined
       return
     }
     const at = y(value)
+    if (columns[x - 1] === undefined && columns[x + 1] === undefined) {
+      const row = at >> 2
+      points.set(row, (points.get(row) ?? new Set()).add(x >> 1))
+    }
     // Join neighbouring points by a vertical run, so that a steep curve has no gaps.
     const [from, to] =
       before === undefined
@@ -163,8 +187,12 @@ function plotBraille(
     for (let dot = from; dot <= to; dot++) cells[dot >> 2]![x >> 1]! |= DOT[dot & 3]![x & 1]!
     before = at
   })
-  return cells.map((row) =>
-    [...row].map((bits) => (bits === 0 ? ' ' : String.fromCharCode(0x2800 + bits))).join(''),
+  return cells.map((row, r) =>
+    [...row]
+      .map((bits, c) =>
+        points.get(r)?.has(c) ? point : bits === 0 ? ' ' : String.fromCharCode(0x2800 + bits),
+      )
+      .join(''),
   )
 }
 
@@ -193,7 +221,10 @@ function centred(text: string, width: number, height: number): string[] {
   })
 }
 
-/** The newest values as blocks, one per column, scaled to their own range. */
+/**
+ * The newest values as blocks, one per column, scaled to their own range, or to a fifth of the largest value if they
+ * differ by less.
+ */
 export function sparkline(
   values: ReadonlyArray<number | undefined>,
   width: number,
@@ -203,12 +234,12 @@ export function sparkline(
   const known = values.filter((v): v is number => v !== undefined && Number.isFinite(v))
   if (known.length === 0) return ' '.repeat(width)
   const shown = values.length > width ? columnsOf(values, width) : [...values]
-  const low = Math.min(...known)
-  const span = Math.max(...known) - low
+  const { low, high } = range(known, {})
+  const span = high - low
   const levels = [...symbols.levels]
   const blocks = shown.map((v) => {
     if (v === undefined || !Number.isFinite(v)) return ' '
-    const share = span > 0 ? (v - low) / span : 0.5
+    const share = (v - low) / span
     return levels[Math.min(levels.length - 1, Math.floor(share * levels.length))]!
   })
   return blocks.join('').padStart(width)

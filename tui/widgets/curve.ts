@@ -13,13 +13,15 @@ export function inWindow(points: readonly SeriesPoint[], { minutes }: Window): r
   return points.filter(([time]) => time >= last[0] - minutes * 60_000)
 }
 
-/** One value per column: the mean of its points, or interpolated if it has none. */
-export function evenly(points: readonly SeriesPoint[], columns: number): number[] {
+/** With fewer points than this, only the points are drawn: a line would make a curve of them. */
+const FEW = 20
+
+/** One value per column: the mean of its points; without any, interpolated, or undefined if there are few points. */
+export function evenly(points: readonly SeriesPoint[], columns: number): Array<number | undefined> {
   const [first, last] = [points[0], points.at(-1)]
   if (!first || !last || columns < 1) return []
   const span = last[0] - first[0]
-  if (span <= 0 || points.length < 2) return points.map(([, , value]) => value)
-  const values: number[] = []
+  const values: Array<number | undefined> = []
   let next = 0
   for (let column = 0; column < columns; column++) {
     const end = first[0] + (span * (column + 1)) / columns
@@ -31,11 +33,11 @@ export function evenly(points: readonly SeriesPoint[], columns: number): number[
       next += 1
     }
     if (count > 0) values.push(sum / count)
-    else values.push(between(points[next - 1]!, points[next]!, end))
+    else values.push(points.length < FEW ? undefined : between(points[next - 1]!, points[next], end))
   }
   return values
 }
 
-function between(a: SeriesPoint, b: SeriesPoint, time: number): number {
-  return a[2] + ((b[2] - a[2]) * (time - a[0])) / (b[0] - a[0])
+function between(a: SeriesPoint, b: SeriesPoint | undefined, time: number): number | undefined {
+  return b && a[2] + ((b[2] - a[2]) * (time - a[0])) / (b[0] - a[0])
 }

@@ -37,17 +37,40 @@ export function judgeGradient(points: readonly SeriesPoint[] | undefined, now: n
   return judge(median === undefined || median <= 0 || now <= median * 10)
 }
 
-/** The change from a curve's first fifth to its last, and its time span. */
+/** Quantile of the normal distribution for a trend: so high that looking all the time shows few false ones. */
+const Z = 3.29
+/** Minimum number of points in each of the two parts that are compared. */
+const LEAST_PART = 4
+
+/**
+ * The change from the first third of a curve to its last, and the time span. Undefined unless it exceeds its noise, by
+ * Welch's t test. Points must be independent; points of one step count as one.
+ */
 export function trend(
   points: readonly SeriesPoint[] | undefined,
 ): { change: number; ms: number } | undefined {
-  if (!points || points.length < 5) return undefined
-  const fifth = Math.max(1, Math.floor(points.length / 5))
-  const mean = (part: readonly SeriesPoint[]) => part.reduce((sum, [, , v]) => sum + v, 0) / part.length
-  return {
-    change: mean(points.slice(-fifth)) - mean(points.slice(0, fifth)),
-    ms: points.at(-1)![0] - points[0]![0],
-  }
+  const steps = [...new Map(points?.map((point) => [point[1], point])).values()]
+  const part = Math.floor(steps.length / 3)
+  if (part < LEAST_PART) return undefined
+  const [before, after] = [momentsOf(steps.slice(0, part)), momentsOf(steps.slice(-part))]
+  const variance = before.error ** 2 + after.error ** 2
+  const freedom = ((part - 1) * variance ** 2) / (before.error ** 4 + after.error ** 4 || 1)
+  const change = after.mean - before.mean
+  if (Math.abs(change) <= quantile(Math.max(1, freedom)) * Math.sqrt(variance)) return undefined
+  return { change, ms: points!.at(-1)![0] - points![0]![0] }
+}
+
+/** Mean and its standard error. */
+function momentsOf(points: readonly SeriesPoint[]): { mean: number; error: number } {
+  const n = points.length
+  const mean = points.reduce((sum, [, , value]) => sum + value, 0) / n
+  const squares = points.reduce((sum, [, , value]) => sum + (value - mean) ** 2, 0)
+  return { mean, error: Math.sqrt(squares / (n - 1) / n) }
+}
+
+/** Student's t quantile at Z, by the Cornish-Fisher expansion in the degrees of freedom. */
+function quantile(freedom: number): number {
+  return Z + (Z ** 3 + Z) / (4 * freedom) + (5 * Z ** 5 + 16 * Z ** 3 + 3 * Z) / (96 * freedom ** 2)
 }
 
 export function stateTone(state: Snapshot['state'] | 'LOST'): Tone {

@@ -1,7 +1,7 @@
 // Checks the form of the target of `waggle join`. Whether the peer exists is up to the node.
 
 import { WaggleError } from '../../../protocol/errors.ts'
-import { safeText } from '../../../protocol/text.ts'
+import { isPeerName, safeText } from '../../../protocol/text.ts'
 
 /** The same as in protocol/wire, which loads too slowly for this command. */
 const INVITE_PREFIX = 'waggle1'
@@ -23,10 +23,10 @@ export async function readTarget(argument: string, stdin: AsyncIterable<Buffer |
 
 function checked(target: string): string {
   const id = /^(?:12D3KooW|16Uiu2HA|Qm)[1-9A-HJ-NP-Za-km-z]{40,60}$|^[bk][a-z0-9]{50,70}$/
-  if (target.startsWith('/') || isInvite(target) || id.test(target)) return target
+  if (target.startsWith('/') || isInvite(target) || id.test(target) || isPeerName(target)) return target
   throw new WaggleError(
     'E_USAGE',
-    `"${safeText(target, { limit: 100, line: true })}" is not a peer ID, multiaddr or invite`,
+    `"${safeText(target, { limit: 100, line: true })}" is not a peer ID, a peer's name, a multiaddr or an invite`,
     {
       hint: 'A peer ID looks like 12D3KooW..., a multiaddr like /ip4/192.0.2.7/tcp/4001/p2p/12D3KooW.... The other node shows both in `waggle status`.',
     },

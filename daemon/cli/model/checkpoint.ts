@@ -3,7 +3,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { loadDecoderAs, loadModel, type Model } from '../../policy/model.ts'
+import { type BeforeWeights, loadDecoderAs, loadModelAs, type Model } from '../../policy/model.ts'
 import { bundledModel } from '../../policy/sources/find.ts'
 import { applyTrained } from '../../policy/trained.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
@@ -12,13 +12,24 @@ import { contextConfig } from '../load-config.ts'
 import { locateModel } from './locate.ts'
 import { type CheckpointHere, checkpointsHere, newestCheckpoint, newestOf } from './manifests.ts'
 
+/** Throws if the model will not do; called before its weights are read, which may take long. */
+export type Check = (known: Pick<BeforeWeights, 'spec' | 'tokenizer'>) => void
+
+async function loadChecked(directory: string, check: Check | undefined): Promise<Model> {
+  const model = await loadModelAs(directory, { disk }, (known) => {
+    check?.(known)
+    return 'f32'
+  })
+  return model as Model
+}
+
 /** The model that a checkpoint started from: where the checkpoint says, or else where the config says. */
-export async function loadBase(context: Context, checkpoint: CheckpointHere): Promise<Model> {
+export async function loadBase(context: Context, checkpoint: CheckpointHere, check?: Check): Promise<Model> {
   const { base } = checkpoint
   const place = base?.name === 'default' ? bundledModel(context.io.packageRoot) : base?.directory
-  if (place !== undefined && isModelThere(place)) return await loadModel(place, { disk })
+  if (place !== undefined && isModelThere(place)) return await loadChecked(place, check)
   const { config } = contextConfig(context)
-  return await loadModel((await locateModel(context, config.model.path)).directory, { disk })
+  return await loadChecked((await locateModel(context, config.model.path)).directory, check)
 }
 
 /** A GGUF file, or a folder with a config.json. */
@@ -59,10 +70,14 @@ export async function loadNewest<Loaded>(
   return undefined
 }
 
-export async function loadCheckpoint(context: Context, checkpoint: CheckpointHere): Promise<Model> {
+export async function loadCheckpoint(
+  context: Context,
+  checkpoint: CheckpointHere,
+  check?: Check,
+): Promise<Model> {
   return await applyTrained(
     {
-      base: await loadBase(context, checkpoint),
+      base: await loadBase(context, checkpoint, check),
       lineage: checkpoint.lineage,
       adapter: checkpoint.adapter,
       weightsFile: join(checkpoint.folder, 'model.safetensors'),
@@ -72,19 +87,19 @@ export async function loadCheckpoint(context: Context, checkpoint: CheckpointHer
 }
 
 /** The model of --model, else the newest checkpoint of this home, else the model of the config. */
-export async function loadAsked(context: Context): Promise<{ model: Model; name: string }> {
+export async function loadAsked(context: Context, check?: Check): Promise<{ model: Model; name: string }> {
   const { options, paths } = context
   if (options.model === undefined) {
     const newest = () => newestCheckpoint(paths.checkpoints)
     const trained = await loadNewest(newest, async (checkpoint) => ({
-      model: await loadCheckpoint(context, checkpoint),
+      model: await loadCheckpoint(context, checkpoint, check),
       name: `this home's model at step ${checkpoint.step}`,
     }))
     if (trained) return trained
   }
   const { config } = contextConfig(context)
   const { directory, name } = await locateModel(context, config.model.path)
-  return { model: await loadModel(directory, { disk }), name }
+  return { model: await loadChecked(directory, check), name }
 }
 
 export function noCheckpoint(directory: string): WaggleError {

@@ -42,12 +42,8 @@ export function createNarrator(
     if (line !== undefined) io.stderr.write(`${priority(event)}${line}\n`)
   }
   for (const event of node.events.since(0).events) tell(event)
-  let before: Snapshot | undefined
   const sayStatus = (): void => {
-    if (json || quiet) return
-    const now = node.snapshot()
-    io.stdout.write(`${statusLine(now, before)}\n`)
-    before = now
+    if (!json && !quiet) io.stdout.write(`${statusLine(node.snapshot())}\n`)
   }
   let steps = 0
   const unsubscribe = node.events.subscribe((event) => {
@@ -112,6 +108,6 @@ function introduction(
       ? [`  agents  at ${agents.listen}, token in ${join(node.home.state, 'agents.token')}`]
       : []),
     `  files   ${node.home.state}`,
-    `  next    watch it: ${commandLine('top')}   join from another node: ${io.program} join ${node.peerId}`,
+    `  next    watch it: ${commandLine('top')}${swarm?.enabled ? `   join from another node: ${io.program} join ${node.peerId}` : ''}`,
   ]
 }

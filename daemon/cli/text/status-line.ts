@@ -9,11 +9,10 @@ import {
   type RolloutInfo,
   type Snapshot,
   si,
-  signed,
 } from '../../../protocol/api/index.ts'
 import { safeText } from '../../../protocol/text.ts'
 
-export function statusLine(now: Snapshot, before?: Snapshot): string {
+export function statusLine(now: Snapshot): string {
   const { training, rollouts, swarm, agents } = now
   const word = now.state.charAt(0) + now.state.slice(1).toLowerCase()
   const held = now.evaluations?.at(-1)
@@ -22,7 +21,7 @@ export function statusLine(now: Snapshot, before?: Snapshot): string {
     now.detail && now.state !== 'TRAINING' ? safeText(now.detail, { line: true, limit: 160 }) : undefined,
     training && `step ${count(training.step)}`,
     now.state === 'GENERATING' && rollouts && firstBatch(rollouts, agents),
-    training?.reward !== undefined && `reward ${decimal(training.reward)}${change(now, before)}`,
+    training?.reward !== undefined && `reward ${decimal(training.reward)}`,
     held && `held-out ${accuracyText(held.accuracy, held.prompts)}`,
     rollouts?.signalShare !== undefined && `signal ${percent(rollouts.signalShare, 0)}`,
     swarm?.enabled && `peers ${swarm.connected}`,
@@ -40,9 +39,4 @@ function firstBatch({ generated }: RolloutInfo, agents: AgentsInfo | undefined):
   if (generated === 0 && agents?.listen !== undefined && agents.open === 0)
     return `waits for agents at ${agents.listen}`
   return `${count(generated)} groups written for the first step`
-}
-
-function change(now: Snapshot, before: Snapshot | undefined): string {
-  const [a, b] = [before?.training?.reward, now.training?.reward]
-  return a === undefined || b === undefined ? '' : ` (${signed(b - a)})`
 }

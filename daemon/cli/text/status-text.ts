@@ -14,6 +14,7 @@ import {
   learntText,
   percent,
   phaseText,
+  refusalsText,
   type Snapshot,
   shareOf,
   sharingText,
@@ -100,15 +101,7 @@ export function statusText(s: Snapshot, program = 'waggle'): string[] {
       r &&
         `in ${count(r.received)}  verified ${count(r.verified)}  trained on ${count(r.trainedForeign)}  refused ${count(sum(r.refused))}  out ${count(r.published)}`,
     ],
-    [
-      'refused',
-      r &&
-        sum(r.refused) > 0 &&
-        Object.entries(r.refused)
-          .filter(([, n]) => n > 0)
-          .map(([reason, n]) => `${reason} ${count(n)}`)
-          .join('  '),
-    ],
+    ['refused', r && refusalsText(r.refused)],
     [
       'checkpoint',
       checkpoint
@@ -164,9 +157,10 @@ function heldOut({ evaluations = [], time }: Snapshot): string | undefined {
   if (!first || !last) return undefined
   const tasks = Object.entries(last.tasks).map(([task, share]) => `${task} ${percent(share, 0)}`)
   const parts = [
-    `${compared(first, last, 'sampled')} at step ${count(last.step)}, ${duration(time - last.time)} ago`,
+    compared(first, last, 'sampled'),
     last.greedy && `greedy ${compared(first, last, 'greedy')}`,
     `${count(last.prompts)} questions: ${tasks.join(', ')}`,
+    `evaluated at step ${count(last.step)}, ${duration(time - last.time)} ago`,
   ]
   return parts.filter(Boolean).join('; ')
 }
@@ -178,8 +172,8 @@ function compared(first: Evaluation, last: Evaluation, how: 'sampled' | 'greedy'
   if (first === last || before === undefined) return now
   const direction = directionOf(before, after)
   const word = { up: 'up from', down: 'down from', unclear: 'no clear change from' }[direction]
-  const points = Math.ceil(100 * detectable(after.share, after.n))
-  const shown = direction === 'unclear' ? ` (${points} points would mostly show)` : ''
+  const least = Math.ceil(100 * detectable(after.share, after.n))
+  const shown = direction === 'unclear' ? ` (changes below ${least} points often do not show)` : ''
   return `${now}, ${word} ${percent(before.share, 0)} at step ${count(first.step)}${shown}`
 }
 

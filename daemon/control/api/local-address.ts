@@ -44,3 +44,8 @@ export function isLocalAddress(address: string): boolean {
   const [, ip] = /^\/ip[46]\/([^/]+)/.exec(address) ?? []
   return ip !== undefined && isLocalIp(ip)
 }
+
+/** Whether a multiaddr can be dialled on its own machine only. */
+export function isLoopback(address: string): boolean {
+  return /^\/(?:ip4\/127\.|ip6\/::1(?:\/|$)|ip6\/::ffff:127\.)/.test(address)
+}

@@ -49,11 +49,14 @@ export async function createJournal(
 ): Promise<Journal> {
   const telemetry = createTelemetry(
     {
-      rewards: (await steps.newest(240)).map(({ step, record }) => [
-        Number(record.time),
-        step,
-        Number(record.reward),
-      ]),
+      rewards: (await steps.newest(240))
+        .filter(({ record }) => 'reward' in record)
+        .map(({ step, record }) => [
+          Number(record.time),
+          step,
+          // Older records have only the mean over recent groups.
+          Number(record.own_reward ?? record.reward),
+        ]),
       evaluations: (await evaluations.newest(64)).map(({ record }) => JSON.parse(String(record.evaluation))),
     },
     { now, trainedOn },
@@ -89,12 +92,14 @@ export async function createJournal(
       const clipped = Object.entries(report.metrics).filter(([name]) => /\.clip_(low|high|dual)$/.test(name))
       const clippedShare = clipped.reduce((sum, [, share]) => sum + share, 0)
       telemetry.step({ ...report, ...report.watched, clippedShare }, training.learning_rate)
-      const { reward } = telemetry.training(report.step)
+      const { reward, rewardSeries } = telemetry.training(report.step)
+      const newest = rewardSeries?.at(-1)
       const metrics: Record<string, number> = {
         ...report.metrics,
         ...report.pluginMetrics,
         ...report.watched,
         ...(reward === undefined ? {} : { reward }),
+        ...(newest?.[1] === report.step ? { own_reward: newest[2] } : {}),
         loss: report.loss,
         gradient_norm: report.gradientNorm,
         own_groups: report.own,

@@ -86,6 +86,8 @@ export function createTelemetry(
   { now, trainedOn }: { now: () => number; trainedOn: TrainedOnRecord },
 ): Telemetry {
   const recent: RecentGroup[] = []
+  /** Mean reward of each own group since the last step. */
+  let sinceStep: number[] = []
   const rewards: SeriesPoint[] = [...(history.rewards ?? [])].slice(-MAX_SERIES)
   const evaluations: Evaluation[] = [...(history.evaluations ?? [])].slice(-MAX_EVALUATIONS)
   const alerts: Alert[] = []
@@ -108,7 +110,7 @@ export function createTelemetry(
   const share = (test: (group: RecentGroup) => boolean): number => recent.filter(test).length / recent.length
   const meanReward = (): number | undefined => {
     const all = recent.flatMap(({ rewards }) => rewards)
-    return all.length === 0 ? undefined : all.reduce((a, b) => a + b, 0) / all.length
+    return all.length === 0 ? undefined : mean(all)
   }
 
   return {
@@ -125,6 +127,7 @@ export function createTelemetry(
       counters.generated += 1
       const scores = scoresOf(group)
       if (scores.length === 0) return
+      sinceStep.push(mean(scores))
       recent.push({
         task: prompt.task,
         rewards: scores,
@@ -143,8 +146,9 @@ export function createTelemetry(
       last = { ...facts, learningRate }
       trained.push({ at: now(), tokens: facts.realTokens })
       if (!facts.rolledBack) trainedOn.add(facts.trainedOn)
-      const reward = meanReward()
-      if (reward !== undefined) rewards.push([now(), facts.step, reward])
+      // Not the mean over recent groups: its points would share groups, and noise would look like a trend.
+      if (sinceStep.length > 0) rewards.push([now(), facts.step, mean(sinceStep)])
+      sinceStep = []
       // Thins out older points, so that the curve keeps its beginning.
       if (rewards.length > MAX_SERIES) thin(rewards)
     },
@@ -186,13 +190,11 @@ export function createTelemetry(
         step,
         ...(Object.keys(guards).length === 0 ? {} : { guards }),
         ...(reward === undefined ? {} : { reward }),
-        ...(rewards.length === 0 ? {} : { rewardSeries: rewards }),
+        rewardSeries: rewards,
         ...(tasks.size === 0
           ? {}
           : {
-              taskAccuracy: Object.fromEntries(
-                [...tasks].map(([task, values]) => [task, values.reduce((a, b) => a + b, 0) / values.length]),
-              ),
+              taskAccuracy: Object.fromEntries([...tasks].map(([task, values]) => [task, mean(values)])),
               completionTokens: recent.reduce((sum, { tokens }) => sum + tokens, 0) / recent.length,
               truncatedShare: recent.reduce((sum, { truncated }) => sum + truncated, 0) / recent.length,
             }),
@@ -234,6 +236,10 @@ export function createTelemetry(
       }
     },
   }
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((a, b) => a + b, 0) / values.length
 }
 
 /** Drops every second entry of the older half. */

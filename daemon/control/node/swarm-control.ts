@@ -2,9 +2,9 @@
 
 import type { JoinResult, PeerInfo, SwarmInfo } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { peerName } from '../../../protocol/text.ts'
+import { isPeerName, peerName } from '../../../protocol/text.ts'
 import type { PeerView, Swarm } from '../../swarm/index.ts'
-import { isLocalAddress } from '../api/local-address.ts'
+import { isLocalAddress, isLoopback } from '../api/local-address.ts'
 import { createFileSharing } from './file-sharing.ts'
 import { findPeer } from './find-peer.ts'
 import type { NodeControl } from './node.ts'
@@ -57,7 +57,8 @@ export function createSwarmControl(
       }
     },
 
-    async join({ target }, { signal, onProgress } = {}): Promise<JoinResult> {
+    async join({ target: given }, { signal, onProgress } = {}): Promise<JoinResult> {
+      const target = isPeerName(given) ? idOf(given) : given
       const limit = AbortSignal.timeout(JOIN_MS)
       const outcome = await needed().join(target, {
         signal: signal ? AbortSignal.any([signal, limit]) : limit,
@@ -120,5 +121,6 @@ export function reachability(addresses: readonly string[]): string {
   if (addresses.some((address) => !address.includes('/p2p-circuit') && !isLocalAddress(address)))
     return 'reachable from outside'
   if (addresses.some((address) => address.includes('/p2p-circuit'))) return 'reachable through a relay'
-  return addresses.length > 0 ? 'reachable on this network' : 'not reachable: only dials'
+  if (addresses.length === 0) return 'not reachable: only dials'
+  return addresses.every(isLoopback) ? 'reachable on this machine only' : 'reachable on this network'
 }

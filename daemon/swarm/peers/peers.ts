@@ -18,7 +18,7 @@ export interface PeerView {
   mesh: boolean
   /** Joined by the user, so it is redialled for as long as the node runs. */
   wanted: boolean
-  /** Seen on the local network, but neither joined nor ever connected. */
+  /** Seen on the local network, but neither joined nor ever connected, in this run or an earlier one. */
   nearby: boolean
   /** Set while connected. */
   how?: 'direct' | 'relay' | 'webrtc' | 'mdns' | 'dht'

@@ -1,7 +1,7 @@
 // waggle join: connects to a peer. Starts a node first if none is running.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
-import { safeText } from '../../../../protocol/text.ts'
+import { isPeerName, safeText } from '../../../../protocol/text.ts'
 import type { Context } from '../../context.ts'
 import { runDetached } from '../../daemon/detach.ts'
 import { runForeground } from '../../daemon/foreground.ts'
@@ -15,6 +15,10 @@ export async function run(context: Context): Promise<number> {
     if (error instanceof WaggleError && error.code === 'E_NOT_RUNNING' && !context.on) return undefined
     throw error
   })
+  if (!running && isPeerName(target))
+    throw new WaggleError('E_PEER', `only a running node can find a peer by its name, ${target}`, {
+      hint: `Give the peer's ID, or start the node first: \`${context.commandLine('up')}\`, then \`${context.commandLine(`join ${target}`)}\`.`,
+    })
   if (!running && context.options.detach !== true) return await runForeground(context, { join: target })
   if (!running) {
     const status = await startDetached(context)

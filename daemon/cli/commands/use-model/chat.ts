@@ -13,12 +13,12 @@ import { CHAT, piecesFor, samplingOf } from '../../model/sampling-options.ts'
 export async function run(context: Context): Promise<number> {
   const { options, io, say } = context
   const { config } = contextConfig(context)
-  const { model, name } = await loadAsked(context)
-  if (!model.tokenizer.hasChatTemplate) {
-    throw new WaggleError('E_MODEL', `${name} has no chat template`, {
+  const { model, name } = await loadAsked(context, ({ tokenizer }) => {
+    if (tokenizer.hasChatTemplate) return
+    throw new WaggleError('E_MODEL', 'the model has no chat template', {
       hint: 'It can only continue text: use `waggle generate`.',
     })
-  }
+  })
   const sampling = samplingOf(context, model, CHAT)
   const opened = await openModel(config, model, piecesFor(sampling, model))
   const terminal = io.stdin.isTTY === true && io.stdout.isTTY === true

@@ -1,6 +1,6 @@
 // waggle peers: lists peers and what each has sent; mutes and unmutes peers.
 
-import { bytes, count, duration, type PeerInfo } from '../../../../protocol/api/index.ts'
+import { bytes, count, duration, type PeerInfo, refusalsText } from '../../../../protocol/api/index.ts'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { safeText } from '../../../../protocol/text.ts'
 import type { Context } from '../../context.ts'
@@ -73,10 +73,6 @@ async function mute(context: Context, peer: string | undefined, on: boolean): Pr
 /** The number of refused groups and the two most common reasons. */
 function refused({ refused, refusedWhy = {} }: PeerInfo): string {
   if (refused === 0) return '-'
-  const why = Object.entries(refusedWhy)
-    .filter(([, times]) => times > 0)
-    .sort(([, a], [, b]) => b - a)
-    .slice(0, 2)
-    .map(([reason, times]) => `${reason} ${count(times)}`)
-  return `${count(refused)}${why.length > 0 ? ` (${why.join(', ')})` : ''}`
+  const why = refusalsText(refusedWhy, 2)
+  return `${count(refused)}${why ? ` (${why})` : ''}`
 }
