@@ -3,6 +3,7 @@
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import { homedir, hostname } from 'node:os'
+import { createPhases } from '../protocol/api/index.ts'
 import { PACKAGE_ROOT } from '../protocol/package.ts'
 import { createJournal } from './control/journal/journal.ts'
 import { createShowcase } from './control/journal/showcase.ts'
@@ -34,6 +35,7 @@ import { type Served, serveControl } from './node/serve.ts'
 import { createNodeState, type Wishes } from './node/state.ts'
 import { surviveStreamErrors } from './node/stream-errors.ts'
 import { trainingFacts } from './node/training-facts.ts'
+import { tellPhases } from './node/tell-phases.ts'
 import { after, sleep } from './platform/index.ts'
 import { hasRoomToMix } from './policy/memory-plan/index.ts'
 import { bundledModel } from './policy/sources/find.ts'
@@ -74,6 +76,8 @@ export const runNode: RunNode = async ({
   let tellTrouble = ({ name, message }: PluginTrouble): void => log('warn', `${name}: ${message}`)
   let notice = (message: string): void => log('warn', `engine: ${message}`)
   let tellState = (): void => {}
+  const phases = createPhases({ now: monotonic })
+  const stopTelling = tellPhases({ phases, onProgress }, { after })
   closers.add(surviveStreamErrors({ log }))
 
   try {
@@ -133,7 +137,7 @@ export const runNode: RunNode = async ({
         ...{ config, paths, tasks: known, roles: wished, checkpoints: manifests, lineage },
         ...{ bundled: bundledModel(PACKAGE_ROOT), env: process.env, homedir: homedir() },
       },
-      { log, signal, tell, fetch, sleep },
+      { log, signal, phases, tell, fetch, sleep },
     )
     const { model, found } = models
     signal.throwIfAborted()
@@ -150,12 +154,14 @@ export const runNode: RunNode = async ({
       await evaluations.truncate(restored.state.version + 1)
     }
     tell('starting the engines')
-    const policies = await openPolicies(
-      {
-        ...{ config, paths, env: process.env, seed, models, roles: wished, restored },
-        ...{ stopStrings: host.writes, cores: coresFor(config) },
-      },
-      { log, closers, fetch, sleep, onNotice: (message) => notice(message) },
+    const policies = await phases.run('start', {}, () =>
+      openPolicies(
+        {
+          ...{ config, paths, env: process.env, seed, models, roles: wished, restored },
+          ...{ stopStrings: host.writes, cores: coresFor(config) },
+        },
+        { log, closers, fetch, sleep, onNotice: (message) => notice(message) },
+      ),
     )
     const { policy, roles } = policies
 
@@ -213,9 +219,8 @@ export const runNode: RunNode = async ({
     // ── Core and checkpoints ────────────────────────────────────────────────
     const wishes: Wishes = { paused: false, stopping: false }
     const state = createNodeState({
-      ...{ wishes, limits, events },
+      ...{ wishes, limits, events, phases },
       trouble: () => journal.trouble,
-      version: () => policy.reference().version,
     })
     const rounds = await openRounds({ atLeast: restored?.state.rounds ?? 0 }, { database })
     closers.add(rounds.close)
@@ -226,7 +231,7 @@ export const runNode: RunNode = async ({
       { facts: () => trainingFacts(config, { tasks }) },
     )
     const { isSaveDue, save, restore, rest } = createSaving({
-      ...{ monotonic, models, policies, host, pool, parked, checkpoints, journal, record, disk },
+      ...{ monotonic, phases, models, policies, host, pool, parked, checkpoints, journal, record, disk },
       schedule: config.checkpoint,
       restored: restored?.state.version,
       mayWrite: limits.mayWrite,
@@ -236,7 +241,7 @@ export const runNode: RunNode = async ({
     core = openCore(
       { config, self, seed, restored: restored?.state.learner },
       {
-        ...{ policy, host, pool, parked, journal, roles, restore },
+        ...{ policy, host, pool, parked, journal, phases, roles, restore },
         isKnown: (author) => swarm?.isKnown(author) ?? false,
       },
     )
@@ -259,7 +264,7 @@ export const runNode: RunNode = async ({
     const loops = startLoops(
       { config, self, seed },
       {
-        ...{ core, policy, host, tasks, swarm, journal, showcase, parked, changed },
+        ...{ core, policy, phases, host, tasks, swarm, journal, showcase, parked, changed },
         ...{ now, monotonic, sleep, save },
         ...{ isSaveDue, record },
         nextRound: rounds.next,
@@ -303,8 +308,7 @@ export const runNode: RunNode = async ({
       },
       {
         ...{ policy, host, tasks, swarm, journal, events, showcase, core, loops, wishes, state, changed },
-        requests,
-        save,
+        ...{ requests, phases, after, save },
         agents: () => agents?.info(),
         trained: record.phases,
         ...{ now, pool: () => pool.counts(), space, limits: limits.info, closeAll: closers.closeAll },
@@ -321,8 +325,10 @@ export const runNode: RunNode = async ({
     )
     tellState = state.tell
     tellState()
+    stopTelling()
     return served.handle
   } catch (error) {
+    stopTelling()
     await closers.closeAll()
     throw error
   }

@@ -1,6 +1,6 @@
 // The frame around every tab: header, tab bar, rule and footer, as rows of text.
 
-import { clockTime, count, duration } from '../protocol/api/index.ts'
+import { clockTime, count, duration, percent, type Snapshot } from '../protocol/api/index.ts'
 import type { Place } from './data/replay.ts'
 import type { View } from './data/store.ts'
 import type { Theme } from './screen/theme.ts'
@@ -21,7 +21,10 @@ export function header(view: View, columns: number, { symbols }: Theme, host: st
   const { state, node, training, swarm, alerts = [] } = snapshot
   const tone = stateTone(state)
   const left: Piece[] = [
-    [tone, ` ${tone === 'ok' ? symbols.up : tone === 'attention' ? symbols.look : symbols.failed} ${state}`],
+    [
+      tone,
+      ` ${tone === 'ok' ? symbols.up : tone === 'attention' ? symbols.look : symbols.failed} ${state}${shareDone(snapshot)}`,
+    ],
     `  step ${count(training?.step)}  `,
     ['bold', node.name],
     swarm?.enabled && swarm.name ? ` in ${swarm.name}` : '',
@@ -34,6 +37,11 @@ export function header(view: View, columns: number, { symbols }: Theme, host: st
     `   up ${duration(snapshot.time - node.startedAt)} `,
   ]
   return spread(left, right, columns)
+}
+
+/** How far the phase is that the state names. */
+function shareDone({ phases: [phase] = [] }: Snapshot): string {
+  return phase?.fraction === undefined ? '' : ` ${percent(phase.fraction, 0)}`
 }
 
 export function tabBar(tabs: readonly Tab[], current: number, columns: number): Row {

@@ -3,10 +3,10 @@
 
 import { Box } from 'ink'
 import type { ReactElement } from 'react'
-import type { Over } from './app.tsx'
 import { footer, header, tabBar } from './chrome.ts'
 import type { Place } from './data/replay.ts'
 import type { View } from './data/store.ts'
+import type { Over } from './desk.ts'
 import type { Theme } from './screen/theme.ts'
 import { TABS } from './tabs/index.ts'
 import { oneLine } from './tabs/overview-compact.ts'

@@ -50,6 +50,8 @@ export interface NodeCore {
    * it is twice the own groups in such a batch, so that own groups are generated only as they are needed.
    */
   readonly mostWaiting: number
+  /** Waiting own groups that are useful, and how many make a batch without peers' groups due. */
+  readonly next: { waiting: number; due: number }
   /** True for versions whose weights a roll-back discarded: their rollouts must be dropped. */
   isThrownAway(version: number): boolean
   /** Acts on alarms raised between two steps. */
@@ -168,6 +170,9 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
     },
     get mostWaiting() {
       return mostWaiting(Math.max(1, taken ?? options.sizes.own), options.maxStaleness)
+    },
+    get next() {
+      return { waiting: waiting('own').length, due: options.sizes.due ?? options.sizes.own }
     },
     onEvaluation: learner.evaluation,
     isThrownAway: (version) => version <= thrownAway,

@@ -20,7 +20,12 @@ export interface LossScale {
   good: number
 }
 
-export interface ScoreRequest {
+/** Called with the share that is done, 0 to 1, from time to time. */
+export interface WithProgress {
+  onProgress?: ((share: number) => void) | undefined
+}
+
+export interface ScoreRequest extends WithProgress {
   sequences: readonly { conditioning: Int32Array; completion: Int32Array }[]
   /** Log-probs are those of softmax(logits / temperature). */
   temperature: number
@@ -86,7 +91,7 @@ export interface OptimizerOptions {
 /** A node's settings. There is no good default for the learning rate. */
 export const ADAMW = { beta1: 0.9, beta2: 0.99, epsilon: 1e-8, weightDecay: 0, maxGradientNorm: 1 } as const
 
-export interface TrainRequest {
+export interface TrainRequest extends WithProgress {
   sequences: readonly TrainSequence[]
   objective: Objective
   temperature: number

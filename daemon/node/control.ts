@@ -1,6 +1,6 @@
 // Connects control requests to the parts of the node: pause, evaluate, save, change settings, stop.
 
-import { type CheckpointInfo, type Evaluation, percent } from '../../protocol/api/index.ts'
+import { type CheckpointInfo, type Evaluation, type Phases, percent } from '../../protocol/api/index.ts'
 import { EXIT, WaggleError } from '../../protocol/errors.ts'
 import type { Config } from '../config/schema.ts'
 import type { EventLog } from '../control/journal/event-log.ts'
@@ -16,6 +16,7 @@ import type { Waker } from '../rollout/waker.ts'
 import type { CheckpointRequests } from '../trainer/checkpoints/checkpoint-requests.ts'
 import type { Loops } from './loops.ts'
 import type { NodeState, Wishes } from './state.ts'
+import { tellPhases } from './tell-phases.ts'
 
 export interface ControlParts
   extends Pick<
@@ -27,7 +28,9 @@ export interface ControlParts
   tasks: TaskBook
   journal: Journal
   events: EventLog
-  core: Pick<NodeCore, 'learner'>
+  core: Pick<NodeCore, 'learner' | 'next'>
+  phases: Phases
+  after(ms: number, run: () => void): () => void
   loops: Loops
   wishes: Wishes
   state: NodeState
@@ -44,11 +47,16 @@ export function openControl(
   { config, facts }: { config: Config; facts: NodeFacts },
   parts: ControlParts,
 ): NodeControl {
-  const { policy, host, tasks, journal, core, loops, wishes, state, changed, requests, now } = parts
+  const { policy, host, tasks, journal, core, loops, wishes, state, changed, requests, phases, now } = parts
   return createNodeControl(facts, {
     ...parts,
     telemetry: journal.telemetry,
     sharing: () => core.learner.sharing(),
+    next: () => core.next,
+    async follow(name, { onProgress }, work) {
+      const stop = onProgress && tellPhases({ phases, name, onProgress }, parts)
+      return await work().finally(stop)
+    },
 
     state: state.now,
 
@@ -69,7 +77,7 @@ export function openControl(
           ...(samples === undefined ? {} : { samples }),
           ...(signal ? { signal } : {}),
         },
-        { policy, tasks, now, compose: acting?.compose },
+        { policy, tasks, now, phases, compose: acting?.compose },
       )
       // The curve is of all tasks, without plugins; other evaluations cannot be compared with it.
       const isWhole = tasks.chosen.every(({ task }) => names?.includes(task.name) ?? true)
@@ -93,7 +101,7 @@ export function openControl(
       requests.refuse(new WaggleError('E_CONTROL', 'the node is stopping'))
       // The node stops even if saving fails; the previous checkpoint still exists.
       const failed = checkpoint ? await parts.save().then(() => undefined, asError) : undefined
-      await parts.closeAll()
+      await phases.run('close', {}, () => parts.closeAll())
       parts.finish(failed ? EXIT.unexpected : EXIT.ok)
       if (failed) throw failed
     },

@@ -1,5 +1,6 @@
 // Creates the node's core from the config.
 
+import type { Phases } from '../../protocol/api/index.ts'
 import type { Config } from '../config/schema.ts'
 import type { Journal } from '../control/journal/journal.ts'
 import { createCore, type NodeCore } from '../core/core.ts'
@@ -31,6 +32,7 @@ export interface CoreParts {
   pool: Pool
   parked: ParkedGroups
   journal: Pick<Journal, 'finding'>
+  phases: Pick<Phases, 'run'>
   /** Models of plugin roles, besides the policy. */
   roles: ReadonlyMap<string, Role>
   /** True for peers that were joined or have earned trust. */
@@ -71,7 +73,7 @@ export function batchAt(
 
 /** Live keys are read on each use, since they may change: see config/live.ts. */
 export function openCore({ config, self, seed, restored }: CoreOptions, parts: CoreParts): NodeCore {
-  const { policy, host, pool, parked, journal, roles, isKnown } = parts
+  const { policy, host, pool, parked, journal, phases, roles, isKnown } = parts
   return createCore(
     {
       get sizes() {
@@ -105,13 +107,13 @@ export function openCore({ config, self, seed, restored }: CoreOptions, parts: C
       restored,
     },
     {
-      ...{ policy, host, pool, roles, isKnown },
+      ...{ policy, host, pool, roles, isKnown, phases },
       random: (stream) => randomStream(seed, stream),
       trainingCost: ({ seconds }) => seconds,
       isTrusted: (author) => vouchesFor(config.swarm.trust, author),
       onFinding: (finding) => journal.finding(finding, policy.reference().version),
       async restore(before) {
-        const earlier = await parts.restore(before)
+        const earlier = await phases.run('restore', {}, () => parts.restore(before))
         if (earlier) parked.clear()
         return earlier
       },

@@ -1,6 +1,7 @@
 // The loops that drive a node's core: generate, train, evaluate. They wait, report to the journal, publish groups and
 // save checkpoints. The core (../core/core.ts) decides what to keep, share and train on.
 
+import type { Phases } from '../../protocol/api/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import type { Config } from '../config/schema.ts'
 import type { Journal } from '../control/journal/journal.ts'
@@ -29,6 +30,7 @@ export interface LoopsOptions {
 export interface LoopsParts {
   core: NodeCore
   policy: LivePolicy
+  phases: Pick<Phases, 'run'>
   host: PluginHost
   tasks: TaskBook
   swarm: Swarm | undefined
@@ -62,9 +64,10 @@ export interface Loops {
 
 /** Options are read on each use, since some may change while the node runs: see config/live.ts. */
 export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsParts): Loops {
-  const { core, policy, host, tasks, swarm, journal, changed, mustWait, now, monotonic, sleep } = parts
+  const { core, policy, phases, host, tasks, swarm, journal, changed, mustWait, now, monotonic, sleep } =
+    parts
   const ending = new AbortController()
-  const shared = { policy, host, tasks, changed, mustWait, now, monotonic, sleep }
+  const shared = { policy, phases, host, tasks, changed, mustWait, now, monotonic, sleep }
 
   /** Saves at once after a roll-back; otherwise a crash would lose which authors were just set aside. */
   const saveIfDue = async (): Promise<void> => {

@@ -2,6 +2,7 @@
 // weights are read.
 
 import { dirname } from 'node:path'
+import type { Phases } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Task } from '../../protocol/plugin/index.ts'
 import type { Paths } from '../config/paths.ts'
@@ -17,6 +18,7 @@ import { sampleQuestions } from '../rollout/tasks.ts'
 import type { Manifest } from '../store/checkpoints/checkpoints.ts'
 import type { Log } from '../store/log.ts'
 import { nodeDisk as disk, freeBytes } from '../store/node-disk.ts'
+import { sizeOf, WEIGHT_FILES, watchedDisk } from '../store/watched-disk.ts'
 import { loadOtherModels, type RoleWish } from '../wiring/node-plugins.ts'
 
 export interface ModelsOptions {
@@ -37,6 +39,7 @@ export interface ModelsOptions {
 export interface ModelsParts {
   log: Log
   signal: AbortSignal
+  phases: Pick<Phases, 'run'>
   /** Reports progress during the start. */
   tell(message: string): void
   fetch: typeof globalThis.fetch
@@ -55,9 +58,11 @@ export interface Models {
 
 export async function openModels(
   { config, paths, tasks, roles, checkpoints, lineage, bundled, env, homedir }: ModelsOptions,
-  { log, signal, tell, fetch, sleep }: ModelsParts,
+  { log, signal, phases, tell, fetch, sleep }: ModelsParts,
 ): Promise<Models> {
   const find = (reference: string) =>
+    phases.run('download', { unit: 'bytes' }, (at) => findIt(reference, ({ done, total }) => at(done, total)))
+  const findIt = (reference: string, onProgress: (progress: DownloadProgress) => void) =>
     findModel(
       {
         reference,
@@ -66,7 +71,7 @@ export async function openModels(
         env,
         homedir,
         signal,
-        onProgress: eachTenth((percent) => tell(`downloading ${reference}: ${percent} %`)),
+        onProgress,
       },
       { disk, fetch, sleep: (ms, until) => sleep(ms, until ?? signal), freeBytes },
     )
@@ -74,24 +79,27 @@ export async function openModels(
   tell(`loading the model ${found.directory}`)
   const others = await loadOtherModels(roles, config, find)
   let plan: MemoryPlan | undefined
+  const total = await sizeOf(found.directory, WEIGHT_FILES, { disk })
   const load = (latest: Manifest | undefined): Promise<StoredModel> =>
-    loadModelAs(found.directory, { disk }, ({ spec, tokenizer, tensors }) => {
-      const wish = wishOf({
-        config,
-        questions: sampleQuestions(tasks, config.tasks),
-        ...(config.agents.listen === undefined && config.environments.length === 0
-          ? {}
-          : { conversation: conversationLimit(config, spec) - config.model.max_completion_tokens }),
-        tokenizer,
-        checkpoint: latest && trainedMeta(latest.meta),
-        memory: memoryHere(),
-        baseBytes: (precision) => bytesIn(tensors, spec, precision),
-        roles: roles.filter((role) => role.model === undefined).length,
-        taken: others.reduce((sum, { bytes }) => sum + bytes, 0),
-      })
-      plan = planMemory(found.name, spec, wish)
-      return plan.base
-    })
+    phases.run('load', { unit: 'bytes', total }, (at) =>
+      loadModelAs(found.directory, { disk: watchedDisk(disk, at) }, ({ spec, tokenizer, tensors }) => {
+        const wish = wishOf({
+          config,
+          questions: sampleQuestions(tasks, config.tasks),
+          ...(config.agents.listen === undefined && config.environments.length === 0
+            ? {}
+            : { conversation: conversationLimit(config, spec) - config.model.max_completion_tokens }),
+          tokenizer,
+          checkpoint: latest && trainedMeta(latest.meta),
+          memory: memoryHere(),
+          baseBytes: (precision) => bytesIn(tensors, spec, precision),
+          roles: roles.filter((role) => role.model === undefined).length,
+          taken: others.reduce((sum, { bytes }) => sum + bytes, 0),
+        })
+        plan = planMemory(found.name, spec, wish)
+        return plan.base
+      }),
+    )
   const expected = await newestFor(found, checkpoints)
   let model = await load(expected)
   if (lineage !== undefined && lineage !== model.digest) throw changedModel(found)
@@ -131,15 +139,4 @@ function changedModel({ directory, name }: FoundModel): WaggleError {
 /** Maximum number of tokens in an agent's conversation. */
 export function conversationLimit({ agents }: Config, { contextLength }: { contextLength: number }): number {
   return Math.min(contextLength, agents.max_tokens)
-}
-
-/** Reports every 10 % of a download. */
-function eachTenth(tell: (percent: number) => void): (progress: DownloadProgress) => void {
-  let told = 0
-  return ({ done, total }) => {
-    const percent = Math.floor((10 * done) / Math.max(1, total)) * 10
-    if (percent <= told) return
-    told = percent
-    tell(percent)
-  }
 }

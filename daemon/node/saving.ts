@@ -1,6 +1,6 @@
 // Saves and restores the whole node: one call saves a checkpoint, another rolls back to one.
 
-import type { CheckpointInfo, Evaluation } from '../../protocol/api/index.ts'
+import type { At, CheckpointInfo, Evaluation, Phases } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Config } from '../config/schema.ts'
 import type { Journal } from '../control/journal/journal.ts'
@@ -36,6 +36,7 @@ export interface SavingParts {
   /** Whether limits allow writing a checkpoint that the user did not ask for. */
   mayWrite(): boolean
   monotonic(): number
+  phases: Pick<Phases, 'run'>
 }
 
 export interface Saving {
@@ -71,7 +72,9 @@ export function createSaving(parts: SavingParts): Saving {
     parts,
   )
 
-  async function save(): Promise<CheckpointInfo> {
+  const save = (): Promise<CheckpointInfo> => parts.phases.run('save', { unit: 'bytes' }, saveAs)
+
+  async function saveAs(at: At): Promise<CheckpointInfo> {
     const { version, lineage } = policy.reference()
     // If the database cannot be written, the checkpoint records which groups were trained on; the write is retried.
     await pool.flush().then(() => journal.recover('store'), journal.fail('store'))
@@ -92,7 +95,7 @@ export function createSaving(parts: SavingParts): Saving {
         phases: record.phases(),
         evaluations: firstAndLast(journal.telemetry.evaluations),
       },
-      { trainer: policy.trainer, checkpoints },
+      { trainer: policy.trainer, checkpoints, at },
     )
     saved = version
     const info = checkpointInfo(made)

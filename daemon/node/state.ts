@@ -1,6 +1,6 @@
 // The node's current state, as a word and a line of detail, for snapshots and the event log.
 
-import type { StateWord } from '../../protocol/api/index.ts'
+import { PHASES, type Phases, phaseFacts, phaseText, type StateWord } from '../../protocol/api/index.ts'
 import type { EventLog } from '../control/journal/event-log.ts'
 import type { NodeLimits } from '../limits/index.ts'
 
@@ -22,19 +22,26 @@ export interface StateParts {
   events: Pick<EventLog, 'emit'>
   /** What is failing in the node, if anything. */
   trouble(): string | undefined
-  /** The policy's version. */
-  version(): number
+  phases: Pick<Phases, 'foremost' | 'list'>
 }
 
-export function createNodeState({ wishes, limits, events, trouble, version }: StateParts): NodeState {
+export function createNodeState({ wishes, limits, events, trouble, phases }: StateParts): NodeState {
   const now: NodeState['now'] = () => {
-    if (wishes.stopping) return { state: 'STOPPING' }
+    if (wishes.stopping) {
+      const [phase] = phases.list()
+      return { state: 'STOPPING', ...(phase ? { detail: phaseText(phase) } : {}) }
+    }
     if (wishes.paused) return { state: 'PAUSED' }
     const { holds } = limits.info()
     if (holds.length > 0) return { state: 'WAITING', detail: holds.map(({ reason }) => reason).join('; ') }
     const detail = trouble()
     if (detail !== undefined) return { state: 'DEGRADED', detail }
-    return { state: version() === 0 ? 'GENERATING' : 'TRAINING' }
+    const name = phases.foremost()
+    const phase = phases.list().find((one) => one.name === name)
+    return {
+      state: name === undefined ? 'GENERATING' : PHASES[name].state,
+      ...(phase ? { detail: phaseFacts(phase) } : {}),
+    }
   }
   return { now, tell: () => void events.emit({ type: 'state', ...now() }) }
 }

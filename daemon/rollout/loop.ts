@@ -1,6 +1,7 @@
 // The rollout loop: plays rounds and hands on their groups. It pauses while the training queue is full, because further
 // rollouts would be too stale by the time they are used.
 
+import type { Phases } from '../../protocol/api/index.ts'
 import type { Random, SelectView } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import type { PluginHost } from '../host/host.ts'
@@ -29,6 +30,7 @@ export interface RolloutLoopOptions {
 export interface RolloutLoopParts {
   policy: LivePolicy
   host: PluginHost
+  phases: Pick<Phases, 'run'>
   tasks: TaskBook
   /** Groups whose writing was interrupted, kept between rounds. */
   parked: ParkedGroups
@@ -99,6 +101,7 @@ export async function runRolloutLoop(
           tasks: by.tasks,
           hooks: by.host.round({ step: policy.version }),
           parked: by.parked,
+          phases: by.phases,
         },
       )
       by.onRound({

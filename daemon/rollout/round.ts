@@ -5,6 +5,7 @@
 //
 // Without plugins: pick prompts, write, verify.
 
+import { NO_PHASES, type Phases } from '../../protocol/api/index.ts'
 import type { Ask, BatchView, SelectView } from '../../protocol/plugin/index.ts'
 import type { Group, PolicyReference } from '../../protocol/train/index.ts'
 import type { Sampler } from '../engine/engine.ts'
@@ -50,6 +51,7 @@ export interface RoundParts {
   hooks: PluginRound
   /** Without it, nothing is kept between rounds and unfinished rollouts are lost. */
   parked?: ParkedGroups | undefined
+  phases?: Pick<Phases, 'run'> | undefined
 }
 
 export interface Round {
@@ -76,7 +78,7 @@ export async function playRound(options: RoundOptions, by: RoundParts): Promise<
 
 async function play(options: RoundOptions, by: RoundParts): Promise<Round> {
   const { policy, signal } = options
-  const { hooks, tokenizer } = by
+  const { hooks, tokenizer, phases = NO_PHASES } = by
   const compose = hooks.compose.bind(hooks)
   await hooks.receive()
   const begun = await begin(options, by)
@@ -92,28 +94,33 @@ async function play(options: RoundOptions, by: RoundParts): Promise<Round> {
         { steer: hooks.steer.bind(hooks) },
       )
     : undefined
-  let tokens = await writeSequences(
-    begun.flatMap(({ sequences }) => sequences),
-    options,
-    { ...by, watcher, compose },
+  const all = begun.flatMap(({ sequences }) => sequences)
+  let tokens = await phases.run('write', { unit: 'answers', total: all.length }, (at) =>
+    writeSequences(all, { ...options, onDone: at }, { ...by, watcher, compose }),
   )
   const isVoid = (): boolean => options.isVoid?.() ?? false
   if (isVoid()) return nothing(tokens, by)
 
   const own: Group[] = []
   const parked: ParkedGroup[] = []
-  for (const { order, sequences, since, wasParked } of begun) {
+  const verify = async ({ order, sequences, since, wasParked }: Begun): Promise<void> => {
     const kept = sequences.filter((one) => !watcher?.isDropped(one))
     // A node that stops in the middle of a round resumes these when it starts again.
     const isCutShort = signal?.aborted && kept.some(({ finish }) => finish === undefined)
     const isParked = watcher !== undefined && kept.some(watcher.isParked)
     if (isParked || (isCutShort && (watcher !== undefined || wasParked))) {
       parked.push(park(order, kept, since))
-      continue
+      return
     }
     const group = land([{ order, sequences: kept, since }], options, tokenizer)
     if (group) own.push(await hooks.reward(group))
   }
+  await phases.run('verify', { unit: 'groups', total: begun.length }, async (at) => {
+    for (const [i, one] of begun.entries()) {
+      await verify(one)
+      at(i + 1)
+    }
+  })
   if (isVoid()) return nothing(tokens, by)
   by.parked?.settle(parked)
 

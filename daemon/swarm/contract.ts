@@ -109,6 +109,8 @@ export interface SwarmCounters {
   droppedTexts: number
   bytesIn: number
   bytesOut: number
+  /** The node has left its swarm and accepts nobody until it joins again. */
+  hasLeft: boolean
 }
 
 export interface Swarm {

@@ -135,6 +135,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
       droppedTexts: verifier.droppedTexts,
       bytesIn: records.bytesIn,
       bytesOut: records.bytesOut,
+      hasLeft: gate.isClosed,
     }),
     network: () => bandwidth.use(),
     used(author, groups = 1) {

@@ -2,7 +2,7 @@
 // and rolls back to a checkpoint. It has no loop and no clock: in a daemon the train loop drives it, and experiments
 // drive many learners in one process.
 
-import type { SharingInfo } from '../../protocol/api/index.ts'
+import type { Phases, SharingInfo } from '../../protocol/api/index.ts'
 import type { BatchView, Random, RoleGroup } from '../../protocol/plugin/index.ts'
 import { type Group, hasSignal, scoresOf } from '../../protocol/train/index.ts'
 import type { TrainRequest } from '../engine/engine.ts'
@@ -70,6 +70,7 @@ export interface LearnerParts {
   /** Whether the user vouches for an author, so that its groups count as own groups. Default: nobody is trusted. */
   isTrusted?(author: string): boolean
   onFinding(finding: Finding): void
+  phases?: Pick<Phases, 'run'> | undefined
   /** Models that plugins train beside the policy, by role. */
   roles?: ReadonlyMap<string, Role> | undefined
   /**
@@ -367,6 +368,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
           objective: host.objective,
           random: parts.random(`minibatches/${version}`),
           reference: policy.scoreReference,
+          phases: parts.phases,
         },
       )
       if (report.steps > 0) withoutOwn = own > 0 ? 0 : withoutOwn + 1

@@ -1,6 +1,7 @@
 // The train loop: takes a batch as soon as enough own groups wait, trains on it, and hands the new weights to
 // the sampler. It never waits for peers' groups.
 
+import type { Phases } from '../../protocol/api/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import type { Batch, UpdateOutcome } from './learner.ts'
 
@@ -16,6 +17,7 @@ export interface TrainLoopParts {
     nextBatch(): Batch | undefined
     train(batch: Batch): Promise<UpdateOutcome | undefined>
   }
+  phases: Pick<Phases, 'run'>
   /** Called with the groups of a batch before training on it. */
   onBatch(groups: readonly Group[]): void
   /** Wakes the loop when groups arrive or the node resumes. The loop itself wakes others when it has used groups. */
@@ -42,7 +44,7 @@ export async function runTrainLoop(by: TrainLoopParts, signal: AbortSignal): Pro
   while (!signal.aborted) {
     const seen = by.changed.count
     await by.core.attend().catch(by.onError)
-    if (!by.mustWait()) await by.core.meet().catch(by.onError)
+    if (!by.mustWait()) await by.phases.run('meet', {}, () => by.core.meet()).catch(by.onError)
     const batch = by.mustWait() ? undefined : by.core.nextBatch()
     if (!batch) {
       await by.onIdle()

@@ -1,11 +1,19 @@
 // Turns one batch of groups into optimizer steps: builds rows and columns, cuts minibatches, and takes each
 // step. It knows no algorithm: the plugin host gives the advantages and the objective.
 
+import { NO_PHASES, type Phases } from '../../protocol/api/index.ts'
 import { columnsOf, substitute } from '../../protocol/plugin/expression.ts'
 import type { Advantages, Random } from '../../protocol/plugin/index.ts'
 import { type Expression, expression } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
-import type { Objective, Score, ScoreRequest, Trainer } from '../engine/engine.ts'
+import type {
+  Objective,
+  Score,
+  ScoreRequest,
+  Trainer,
+  TrainSequence,
+  WithProgress,
+} from '../engine/engine.ts'
 import { rowWeight, TOKEN_MEAN } from './aggregation.ts'
 import { cut } from './cut.ts'
 import { type RowOptions, rowsByAuthor } from './rows.ts'
@@ -45,6 +53,7 @@ export interface UpdateParts {
   engine: Trainer
   objective: Objective
   random: Random
+  phases?: Pick<Phases, 'run'> | undefined
   /** Scores under the reference policy, which is the initial policy. Needed if the objective reads `reference`. */
   reference?(request: ScoreRequest): Promise<Score[]>
 }
@@ -56,12 +65,21 @@ export async function update(
   groups: readonly Group[],
   advantages: Advantages,
   options: UpdateOptions,
-  { engine, objective, random, reference }: UpdateParts,
+  { engine, objective, random, reference, phases = NO_PHASES }: UpdateParts,
 ): Promise<UpdateReport> {
   const all = rowsByAuthor(groups, advantages, options)
   const isEmpty = all.own.length === 0 && all.foreign.length === 0
   const steps = isEmpty ? [] : cut(all, options.minibatches, random)
   const rows = steps.flatMap(({ own, foreign }) => [...own, ...foreign.flatMap((part) => part.rows)])
+  const total = tokensOf(rows)
+  const scored = (score: UpdateParts['reference'] & {}): Promise<Score[]> =>
+    phases.run('score', { unit: 'tokens', total }, (at) =>
+      score({
+        sequences: rows,
+        temperature: options.temperature,
+        onProgress: (share) => at(share * total),
+      }),
+    )
   const weights = rows.map((row) => rowWeight(options.aggregation ?? TOKEN_MEAN, row))
   const isWeighted = weights.some((weight) => weight !== undefined)
   // Peers are judged by the places of their tokens in this policy's distribution; own tokens give the baseline.
@@ -80,7 +98,7 @@ export async function update(
       substitute(e, 'proximal', expression.detach(expression.column('logprob'))),
     )
   } else if (reads(full, 'proximal')) {
-    const scores = await engine.score({ sequences: rows, temperature: options.temperature })
+    const scores = await scored((request) => engine.score(request))
     rows.forEach((row, i) => {
       row.columns.proximal = scores[i]!.logprobs
     })
@@ -88,7 +106,7 @@ export async function update(
   if (reads(full, 'reference')) {
     if (!reference)
       throw new Error('the objective reads the column "reference", but this node has no reference policy')
-    const scores = await reference({ sequences: rows, temperature: options.temperature })
+    const scores = await scored(reference)
     rows.forEach((row, i) => {
       row.columns.reference = scores[i]!.logprobs
     })
@@ -102,13 +120,16 @@ export async function update(
   const skipped: string[] = []
   const norms: number[] = []
   const trainedOn: TrainedOn = { own: 0, foreign: {} }
-  for (const step of steps) {
-    const done = await takeStep(step, full, options, engine)
-    norms.push(done.gradientNorm)
-    if (done.nonFinite !== undefined) skipped.push(done.nonFinite)
-    else count(done.parts, trainedOn)
-    parts.push(...done.parts)
-  }
+  await phases.run('train', { unit: 'tokens', total }, async (at) => {
+    const counting = countingTokens(engine, at)
+    for (const step of steps) {
+      const done = await takeStep(step, full, options, counting)
+      norms.push(done.gradientNorm)
+      if (done.nonFinite !== undefined) skipped.push(done.nonFinite)
+      else count(done.parts, trainedOn)
+      parts.push(...done.parts)
+    }
+  })
   return {
     steps: steps.length - skipped.length,
     skipped,
@@ -124,6 +145,35 @@ function count(parts: readonly PartReport[], into: TrainedOn): void {
     if (!(scale > 0)) continue
     if (author === undefined) into.own += groups
     else into.foreign[author] = (into.foreign[author] ?? 0) + groups
+  }
+}
+
+type Tokens = Pick<TrainSequence, 'conditioning' | 'completion'>
+
+function tokensOf(sequences: readonly Tokens[]): number {
+  return sequences.reduce(
+    (sum, { conditioning, completion }) => sum + conditioning.length + completion.length,
+    0,
+  )
+}
+
+/** The same trainer. Reports the tokens whose gradients it has computed. */
+function countingTokens(engine: Trainer, at: (tokens: number) => void): Trainer {
+  let before = 0
+  const counted = async <Request extends { sequences: readonly TrainSequence[] }, Report>(
+    request: Request,
+    compute: (request: Request & WithProgress) => Promise<Report>,
+  ): Promise<Report> => {
+    const [start, size] = [before, tokensOf(request.sequences)]
+    const report = await compute({ ...request, onProgress: (share) => at(start + share * size) })
+    before += size
+    at(before)
+    return report
+  }
+  return {
+    ...engine,
+    train: (request) => counted(request, engine.train),
+    gradient: (request) => counted(request, engine.gradient),
   }
 }
 

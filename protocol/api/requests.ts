@@ -2,6 +2,7 @@
 // requests (join, eval, stop) stream progress as JSON lines if the client accepts NDJSON.
 
 import type { ErrorCode } from '../errors.ts'
+import type { PhaseInfo } from './phases.ts'
 import type { CheckpointInfo, Evaluation, SeriesPoint, StateWord } from './snapshot.ts'
 
 export const NDJSON = 'application/x-ndjson'
@@ -156,6 +157,8 @@ export interface Progress {
   message: string
   /** Completed share, 0 to 1, if known. */
   fraction?: number
+  /** Set if this is how far a phase is, which the next such line replaces. */
+  phase?: PhaseInfo
 }
 
 /** Route -> [request, response]. All are POST under /v1/. */

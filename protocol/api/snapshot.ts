@@ -3,16 +3,18 @@
 // Values that are unknown or do not apply are absent, never zero or invented. Text from peers (names, reasons, agents) is
 // untrusted: whatever displays it must use safeText.
 
+import type { PhaseInfo } from './phases.ts'
+
 export const API_VERSION = 1
 
 export const STATES = [
   'STARTING',
-  'JOINING',
   'GENERATING',
   'TRAINING',
+  'EVALUATING',
+  'SAVING',
   /** A relay, which does not train. */
   'RELAYING',
-  'SYNCING',
   /** Paused by the user. */
   'PAUSED',
   /** Held back by its limits; see LimitsInfo. */
@@ -29,6 +31,8 @@ export interface Snapshot {
   state: StateWord
   /** One line on what the node is doing or waiting for. */
   detail?: string
+  /** What has been going on for two seconds or more, most important first. */
+  phases?: PhaseInfo[]
   node: NodeInfo
   engine?: EngineInfo
   model?: ModelInfo
@@ -146,6 +150,8 @@ export interface TrainingInfo {
   batch?: { own: number; foreign: number; rollouts: number }
   generateTokensPerSecond?: number
   trainTokensPerSecond?: number
+  /** Own groups with a signal that wait to be trained on, and how many make the next batch due. */
+  next?: { waiting: number; due: number }
   /** Seconds of the last step by phase, such as generate, verify, train, wait; in order. */
   phases?: Array<{ name: string; seconds: number }>
   /** Mean length of recent own completions, tokens. */
@@ -207,6 +213,8 @@ export interface SwarmInfo {
   /** Multiaddrs that others can dial, peer ID included. */
   addresses: string[]
   connected: number
+  /** The node has left: it is connected to nobody, and shares nothing, until it joins again. */
+  hasLeft?: boolean
   known?: number
   /** At most 64, connected ones first. */
   peers: PeerInfo[]

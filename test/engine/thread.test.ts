@@ -46,3 +46,21 @@ test('a thread that does not start says so to each call', async () => {
     expect(result).toMatchObject({ status: 'rejected', reason: { code: 'E_ENGINE' } })
   await one.close()
 })
+
+test('a long call tells how far it is', async () => {
+  const one = createEngineThread({
+    worker: new URL('../../daemon/engine/onnx/worker', import.meta.url),
+    options: { threads: 1, microBatchTokens: 32 },
+  }).engine(INFO)
+  await one.open({ spec: SPEC, weights: randomWeights(SPEC, 1) })
+  const sequences = Array.from({ length: 8 }, (_, seed) => ({
+    conditioning: randomTokens(SPEC, 4, seed),
+    completion: randomTokens(SPEC, 12, 100 + seed),
+  }))
+  const shares: number[] = []
+  await one.score({ sequences, temperature: 1, onProgress: (share) => void shares.push(share) })
+  expect(shares.length).toBeGreaterThan(2)
+  expect(shares).toEqual([...shares].sort((a, b) => a - b))
+  expect(shares.at(-1)).toBe(1)
+  await one.close()
+})

@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest'
 import { createNodeState } from '../../daemon/node/state.ts'
-import { adviceOn, type LimitHold, METRICS, type Snapshot } from '../../protocol/api/index.ts'
+import {
+  adviceOn,
+  createPhases,
+  type LimitHold,
+  METRICS,
+  type PhaseName,
+  type Snapshot,
+} from '../../protocol/api/index.ts'
 
 const hold: LimitHold = { limit: 'on_battery', reason: 'the machine runs on battery', since: 0 }
 
@@ -14,9 +21,9 @@ test('a pause by the user is told apart from limits, and limits from trouble', (
     limits: { info: () => ({ holds }) },
     events: { emit: (event) => void told.push(event) as never },
     trouble: () => trouble,
-    version: () => 3,
+    phases: createPhases({ now: () => 0 }),
   })
-  expect(state.now()).toEqual({ state: 'TRAINING' })
+  expect(state.now()).toEqual({ state: 'GENERATING' })
   trouble = 'the disk is full'
   expect(state.now()).toEqual({ state: 'DEGRADED', detail: 'the disk is full' })
   holds.push(hold, { limit: 'hours', reason: 'it may work at 22:00-07:00 only', since: 5 })
@@ -29,6 +36,42 @@ test('a pause by the user is told apart from limits, and limits from trouble', (
   expect(told).toEqual([{ type: 'state', state: 'PAUSED' }])
   wishes.stopping = true
   expect(state.now()).toEqual({ state: 'STOPPING' })
+})
+
+test('the state is what the node does: training at step 0 is training, and writing after it is not', async () => {
+  let now = 0
+  const phases = createPhases({ now: () => now })
+  const state = createNodeState({
+    ...{ wishes: { paused: false, stopping: false }, limits: { info: () => ({ holds: [] }) }, phases },
+    ...{ events: { emit: () => ({}) as never }, trouble: () => undefined },
+  })
+  const during = async (name: PhaseName): Promise<unknown> => {
+    const told = await phases.run(name, { unit: 'tokens', total: 200 }, (at) => {
+      at(50)
+      now += 5000
+      return state.now()
+    })
+    now += 5000
+    return told
+  }
+  const detail = '25 %, 50 of 200 tokens, 10 tokens/s'
+  expect(await during('evaluate')).toEqual({ state: 'EVALUATING', detail })
+  expect(await during('train')).toEqual({ state: 'TRAINING', detail: `${detail}, 15 s left` })
+  expect(await during('write')).toEqual({ state: 'GENERATING', detail })
+  expect(await during('save')).toEqual({ state: 'SAVING', detail: `${detail}, 15 s left` })
+})
+
+test('a node that stops says what it waits for', async () => {
+  let now = 0
+  const phases = createPhases({ now: () => now })
+  const state = createNodeState({
+    ...{ wishes: { paused: false, stopping: true }, limits: { info: () => ({ holds: [] }) }, phases },
+    ...{ events: { emit: () => ({}) as never }, trouble: () => undefined },
+  })
+  await phases.run('train', {}, () => {
+    now = 3000
+    expect(state.now()).toEqual({ state: 'STOPPING', detail: 'training for 3 s' })
+  })
 })
 
 test('advice and metrics say which limit holds a node back, and since when', () => {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { runEvaluationLoop } from '../../daemon/rollout/evaluation/evaluation-loop.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { createWaker } from '../../daemon/rollout/waker.ts'
+import { NO_PHASES } from '../../protocol/api/index.ts'
 
 /** Runs the loop for as long as its clock stays below `seconds`; gives the times of its evaluations, in seconds. */
 async function evaluationsWithin(seconds: number, everySeconds: (now: number) => number): Promise<number[]> {
@@ -21,7 +22,13 @@ async function evaluationsWithin(seconds: number, everySeconds: (now: number) =>
         policy: { reference: () => ({ version: 0 }), model: { spec: {} } } as never,
         tasks: createTaskBook([], []),
       },
-      ...{ now: () => now, mustWait: () => false, changed: createWaker(), onEvaluation() {} },
+      ...{
+        now: () => now,
+        mustWait: () => false,
+        phases: NO_PHASES,
+        changed: createWaker(),
+        onEvaluation() {},
+      },
       async sleep(ms) {
         // As Node's timers do it.
         now += ms > 2 ** 31 - 1 ? 0.001 : ms / 1000

@@ -17,6 +17,7 @@ import { CORRECTIONS } from '../../plugins/corrections/index.ts'
 import { ESTIMATORS } from '../../plugins/estimators/index.ts'
 import { SELECTORS } from '../../plugins/selectors/index.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
+import type { Phases } from '../../protocol/api/index.ts'
 import {
   definePlugin,
   type Hooks,
@@ -46,6 +47,7 @@ export interface PlayOptions {
   maxNewTokens?: number
   context?: number
   maxStaleness?: number
+  phases?: Pick<Phases, 'run'>
 }
 
 /** A plugin of a few hooks, without settings. */
@@ -159,7 +161,10 @@ export async function play(options: PlayOptions): Promise<Playing> {
           signal,
           ...(isVoid ? { isVoid } : {}),
         },
-        { sampler: engine, tokenizer, tasks, hooks: host.round({ step: version }), parked },
+        {
+          ...{ sampler: engine, tokenizer, tasks, hooks: host.round({ step: version }), parked },
+          phases: options.phases,
+        },
       )
     },
   }

@@ -5,6 +5,7 @@ import { generateRound } from '../../daemon/rollout/writing/generate.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import type { Hooks, Manifest, Request, RoundView } from '../../protocol/plugin/index.ts'
 import { type Group, HELD_OUT_SEED } from '../../protocol/train/index.ts'
+import { recordedPhases } from '../recorded-phases.ts'
 import { answer, keyOf, sums } from './answers.ts'
 import { characterTokenizer } from './characters.ts'
 import { plainRound } from './plain-round.ts'
@@ -273,4 +274,24 @@ test('what leaves no room for an answer in an evaluation is left out of the ques
 test('a scripted policy knows the sums that it is asked', () => {
   const { question, key } = TASKS[0]!.generate(promptOf(7))
   expect(keyOf(`so ${question}`)).toBe(key)
+})
+
+test('a round and an evaluation tell how many answers have ended, while others are written', async () => {
+  const tasks = createTaskBook(TASKS, [{ name: 'basic_arithmetic', difficulty: 0 }])
+  const sampler = createScriptedEngine({ tokenizer, write: answer, version: 3 })
+  const { phases, all } = recordedPhases()
+  await scorePrompts(
+    { promptsPerTask: 4, maxNewTokens: 24, samples: 2 },
+    { sampler, tokenizer, tasks, phases },
+  )
+  expect(all).toMatchObject([{ name: 'evaluate', unit: 'answers', total: 12 }])
+  const playing = await withHooks({}, {}, { phases })
+  await playing.round({ version: 3 })
+  const [evaluated, written, verified] = all
+  expect(written).toMatchObject({ name: 'write', unit: 'answers' })
+  expect(verified).toMatchObject({ name: 'verify', unit: 'groups' })
+  for (const { done, total } of [evaluated!, written!, verified!]) {
+    expect(done.length).toBeGreaterThan(1)
+    expect(done.at(-1)).toBe(total)
+  }
 })

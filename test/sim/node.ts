@@ -29,6 +29,7 @@ import { openPeerDatastore } from '../../daemon/swarm/libp2p/datastore.ts'
 import { restoreNode } from '../../daemon/trainer/checkpoints/checkpointing.ts'
 import { createTrainingRecord } from '../../daemon/trainer/checkpoints/training-record.ts'
 import { createTrainedOn } from '../../daemon/trainer/trained-on.ts'
+import { NO_PHASES } from '../../protocol/api/index.ts'
 import { setUp as openHost } from '../host/setup.ts'
 import { SimulatedDisk, type Survival } from '../store/simulated-disk.ts'
 import { type Checks, createChecks, type Truth } from './checks.ts'
@@ -291,13 +292,14 @@ export function createHonestNode(
       rounds: () => rounds.count,
       learner: () => core.learner.state(),
       monotonic: () => world.time,
+      phases: NO_PHASES,
     })
     let training: Parameters<NodeCore['train']>[0] | undefined
 
     const core: NodeCore = openCore(
       { config, self, seed: Math.floor(random.next() * 2 ** 31), restored: restored?.state.learner },
       {
-        ...{ policy, host, pool, parked, isKnown, roles: new Map() },
+        ...{ policy, host, pool, parked, isKnown, roles: new Map(), phases: NO_PHASES },
         journal: {
           finding(finding, step) {
             world.note(
@@ -427,7 +429,7 @@ export function createHonestNode(
     startLoops(
       { config, self, seed: randomOf(name).next() * 2 ** 31 },
       {
-        ...{ core: watchedCore, policy, host, tasks, showcase, changed, parked, journal, record },
+        ...{ core: watchedCore, phases: NO_PHASES, policy, host, tasks, showcase, changed, parked, journal, record },
         swarm: {
           name: 'sim',
           publish(draft) {

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { createWaker } from '../../daemon/rollout/waker.ts'
 import type { Batch, UpdateOutcome } from '../../daemon/trainer/learner.ts'
 import { runTrainLoop } from '../../daemon/trainer/loop.ts'
+import { NO_PHASES } from '../../protocol/api/index.ts'
 
 test('a trainer that has become idle wakes once whoever waits for room', async () => {
   const [changed, stop] = [createWaker(), new AbortController()]
@@ -19,6 +20,7 @@ test('a trainer that has become idle wakes once whoever waits for room', async (
         train: async () => ({}) as UpdateOutcome,
       },
       changed,
+      phases: NO_PHASES,
       mustWait: () => false,
       monotonic: () => 0,
       sleep: async () => {},

@@ -31,6 +31,7 @@ import { restoreBefore, restoreNode, saveNode } from '../../daemon/trainer/check
 import type { Finding } from '../../daemon/trainer/learner.ts'
 import { createTrainedOn } from '../../daemon/trainer/trained-on.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
+import { NO_PHASES } from '../../protocol/api/index.ts'
 import type { Task } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { createLocalEngine } from '../../scripts/experiments/in-process/engine.ts'
@@ -139,7 +140,7 @@ export async function startLooped(
   const core: NodeCore = openCore(
     { config, self: 'me', seed: 1, restored: restored?.state.learner },
     {
-      ...{ policy, host, pool, parked, roles: new Map(), isKnown: () => false },
+      ...{ policy, host, pool, parked, roles: new Map(), isKnown: () => false, phases: NO_PHASES },
       journal: {
         finding(finding, step) {
           findings.push(finding)
@@ -166,7 +167,7 @@ export async function startLooped(
   const loops = startLoops(
     { config, self: 'me', seed: 1 },
     {
-      ...{ core, policy, host, tasks, swarm: undefined, showcase, changed, parked },
+      ...{ core, phases: NO_PHASES, policy, host, tasks, swarm: undefined, showcase, changed, parked },
       record: { step() {} },
       journal: {
         ...journal,

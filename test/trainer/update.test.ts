@@ -10,6 +10,7 @@ import tis from '../../plugins/corrections/tis.ts'
 import { columnsOf, substitute } from '../../protocol/plugin/expression.ts'
 import { type Correction, expression } from '../../protocol/plugin/index.ts'
 import { ADAMW, randomWeights, SPEC } from '../engine/model.ts'
+import { recordedPhases } from '../recorded-phases.ts'
 import { group } from './groups.ts'
 import { UPDATE } from './update-options.ts'
 
@@ -251,4 +252,25 @@ test('substituting a column leaves the rest of an expression alone', () => {
   const replaced = substitute(objective.loss, 'proximal', expression.detach(expression.column('logprob')))
   expect(columnsOf(objective.loss)).toContain('proximal')
   expect(columnsOf(replaced)).toEqual(columnsOf(objective.loss).filter((name) => name !== 'proximal'))
+})
+
+test('an update tells how many of its tokens are trained on, while it computes', async () => {
+  const core = createCore({ threads: 1, microBatchTokens: 8, now: () => 0 })
+  await core.open({ spec: SPEC, weights: randomWeights(SPEC, 1, 0.3) })
+  const groups = [group([1, 0, 0], { seed: 1 }), group([1, 1, 0], { seed: 2 })]
+  const advantages = [
+    [1.2, -0.6, -0.6],
+    [0.5, 0.5, -1],
+  ]
+  const { phases, all } = recordedPhases()
+  const parts = { engine: core as unknown as Engine, objective, random, phases }
+  await update(groups, advantages, { ...UPDATE, minibatches: 2 }, parts)
+  const [scored, trained] = all
+  expect([scored!.name, trained!.name, trained!.unit]).toEqual(['score', 'train', 'tokens'])
+  for (const { done, total } of [scored!, trained!]) {
+    expect(done.length).toBeGreaterThan(2)
+    expect(done).toEqual([...done].sort((a, b) => a - b))
+    expect(done.at(-1)).toBeCloseTo(total!)
+  }
+  await core.close()
 })

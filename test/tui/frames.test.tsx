@@ -111,7 +111,7 @@ async function show({
       stdin.write(keys)
       // ink holds a lone Escape back for a moment, to see whether it begins a longer key.
       await new Promise((resolve) => setTimeout(resolve, keys === '\u001b' ? 60 : 2))
-      // Keys are taken one a picture; in turns of the loop, a busy machine makes no difference.
+      // The picture follows in turns of the loop, so a busy machine makes no difference.
       for (let turn = 0; turn < 60; turn++) await new Promise((resolve) => setImmediate(resolve))
     },
     resize(nextColumns, nextRows) {
@@ -320,6 +320,40 @@ describe('keys', () => {
     await screen.press('y')
     await until(() => screen.acted.length > 0)
     expect(screen.acted).toEqual(['pause'])
+  })
+
+  test('keys that arrive before a question is shown do not answer it', async () => {
+    const screen = await show({ columns: 100, rows: 30 })
+    await screen.press('py')
+    expect((await screen.emulator.text()).at(-1)).toContain('Pause training')
+    expect(screen.acted).toEqual([])
+    await screen.press('y')
+    await until(() => screen.acted.length > 0)
+    expect(screen.acted).toEqual(['pause'])
+  })
+
+  test('a paste is no keys: it neither acts nor answers, and fills the line that is open', async () => {
+    const screen = await show({ columns: 100, rows: 30 })
+    const paste = (text: string) => screen.press(`\u001b[200~${text}\u001b[201~`)
+    await paste('p')
+    await paste('yq')
+    expect((await screen.emulator.text()).at(-1)).toContain('pasted text is not taken as keys')
+    await screen.press('p')
+    await paste('y')
+    expect((await screen.emulator.text()).at(-1)).toContain('Pause training')
+    await screen.press('n')
+    await screen.press(':')
+    await paste('plug\u0007ins\rstop')
+    expect((await screen.emulator.text()).at(-1)).toContain(':plugins_')
+    expect(screen.acted).toEqual([])
+  })
+
+  test('many keys at once take no longer than one picture', async () => {
+    const screen = await show({ columns: 100, rows: 30 })
+    const before = screen.emulator.raw().split('?2026h').length
+    await screen.press('/nothing there\r123456123456')
+    expect((await screen.emulator.text()).join('\n')).toContain('[6 Logs]')
+    expect(screen.emulator.raw().split('?2026h').length - before).toBeLessThan(6)
   })
 
   test.each([

@@ -28,6 +28,7 @@ export interface Sink extends EventEmitter {
   open: boolean
 }
 
+const PASTE_MODE = /^\u001b\[\?2004[hl]$/
 const SYNC_ON = '\u001b[?2026h'
 const SYNC_OFF = '\u001b[?2026l'
 
@@ -53,6 +54,8 @@ export function createSink(target: SinkTarget, size: { columns: number; rows: nu
     rows: size.rows,
     open: false,
     write(text: string): boolean {
+      // The terminal's modes are set where it is entered and left (terminal.ts).
+      if (PASTE_MODE.test(text)) return true
       // ink sometimes ends a frame with a newline, and writes an empty one when it is unmounted.
       const next = text.endsWith('\n') ? text.slice(0, -1) : text
       if (next !== '') {

@@ -1,11 +1,11 @@
 // Takes over the terminal and always restores it: alternate screen, no cursor and no auto-wrap while the screen is
-// up, and the previous state however it ends: quit, signal, crash, Ctrl-Z.
+// up, pastes marked as such, and the previous state however it ends: quit, signal, crash, Ctrl-Z.
 
 import { writeSync } from 'node:fs'
 import type { Sink } from './sink.ts'
 
-const ENTER = '\u001b[?1049h\u001b[?25l\u001b[?7l\u001b[0m\u001b[2J\u001b[H'
-const LEAVE = '\u001b[0m\u001b[?2026l\u001b[?7h\u001b[?25h\u001b[?1049l'
+const ENTER = '\u001b[?1049h\u001b[?25l\u001b[?7l\u001b[?2004h\u001b[0m\u001b[2J\u001b[H'
+const LEAVE = '\u001b[0m\u001b[?2026l\u001b[?2004l\u001b[?7h\u001b[?25h\u001b[?1049l'
 
 export interface TerminalStream {
   write(text: string): unknown

@@ -1,7 +1,15 @@
 // What needs the operator's attention: the node's alerts, then advice, then notable events to fill the space.
 // Newest first.
 
-import { adviceOn, clockTime, count, eventText, percent } from '../../protocol/api/index.ts'
+import {
+  adviceOn,
+  clockTime,
+  count,
+  eventText,
+  nextText,
+  percent,
+  type Snapshot,
+} from '../../protocol/api/index.ts'
 import type { View } from '../data/store.ts'
 import type { Theme } from '../screen/theme.ts'
 import { fallen } from '../widgets/judge.ts'
@@ -24,8 +32,12 @@ export function attentionRows(view: View, theme: Theme, height: number): Row[] {
     ]
     rows.push([...mark, `${text} - ${typed(action)}`])
   }
-  if (rows.length === 0 && height > 1) rows.push([['ok', `${symbols.up} `], 'nothing to do'])
+  if (rows.length === 0 && height > 1) rows.push([['ok', `${symbols.up} `], idle(snapshot)])
   return [...rows, ...notable(view, height - rows.length)]
+}
+
+function idle({ training: t }: Snapshot): string {
+  return t?.next && t.step === 0 ? `nothing to do: ${nextText(t.next, 0)}` : 'nothing to do'
 }
 
 /** Shows commands as they are typed on this screen. */

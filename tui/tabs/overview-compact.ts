@@ -5,7 +5,7 @@ import { sparkline } from '../widgets/chart.ts'
 import { judgeClipped, judgeKl, stateTone } from '../widgets/judge.ts'
 import type { Row } from '../widgets/row.ts'
 import { attentionRows } from './attention.ts'
-import { heldOutPieces, learntPieces, rewardPieces, rewardPoints } from './overview-parts.ts'
+import { doingRows, heldOutPieces, learntPieces, rewardPieces, rewardPoints } from './overview-parts.ts'
 import type { TabProps } from './tab.ts'
 
 export function compactOverview({ view, columns, rows, theme }: TabProps): Row[] {
@@ -17,6 +17,7 @@ export function compactOverview({ view, columns, rows, theme }: TabProps): Row[]
   const refused = Object.values(r?.refused ?? {}).reduce((a, b) => a + b, 0)
   const greedy = heldOutPieces(view, theme, { how: 'greedy', roomy: columns >= 60 })
   const all: Row[] = [
+    ...doingRows(snapshot, columns),
     rewardPieces(view, theme),
     heldOutPieces(view, theme, { roomy: columns >= 60 }),
     ...(greedy.length > 0 ? [greedy] : []),

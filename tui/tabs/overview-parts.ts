@@ -13,8 +13,10 @@ import {
   groupsText,
   heldOutMoved,
   learntFrom,
+  nextText,
   percent,
   refusalsText,
+  phaseText,
   shareOf,
   sharingText,
   si,
@@ -156,17 +158,31 @@ export function machineRows(view: View, width: number, theme: Theme): Row[] {
 
 const speed = (value: number | undefined): string => `${si(value).padStart(6)} tok/s`
 
+/** What takes a while right now: as many facts as fit. */
+export function doingRows(snapshot: View['snapshot'], width: number): Row[] {
+  return (snapshot?.phases ?? []).slice(0, 2).map((phase) => {
+    const facts = phaseText(phase).split(', ')
+    while (facts.length > 1 && facts.join(', ').length > width) facts.pop()
+    return facts.join(', ')
+  })
+}
+
 /** What is it doing? */
 export function stepRows({ snapshot }: View, width: number, theme: Theme): Row[] {
   const training = snapshot?.training
+  const running = doingRows(snapshot, width)
   const phases = training?.phases ?? []
   const longest = Math.max(...phases.map((p) => p.seconds), 1e-9)
-  const rows: Row[] = phases
-    .slice(0, 4)
-    .map(
-      ({ name, seconds }) =>
-        `${name.slice(0, 8).padEnd(9)}${bar(seconds / longest, width - 19, theme)} ${`${seconds.toFixed(2)} s`.padStart(8)}`,
-    )
+  const rows: Row[] = [
+    ...running,
+    ...phases
+      .slice(0, 4)
+      .map(
+        ({ name, seconds }) =>
+          `${name.slice(0, 8).padEnd(9)}${bar(seconds / longest, width - 19, theme)} ${`${seconds.toFixed(2)} s`.padStart(8)}`,
+      ),
+  ]
+  if (running.length > 0 && training?.next) rows.push(nextText(training.next, training.step))
   const batch = training?.batch
   rows.push(
     batch
@@ -236,7 +252,7 @@ export function swarmRows(view: View, width: number, height: number, theme: Them
   const out = `out ${count(r?.published)} groups${rate(rates.outPerMinute)}${traffic(rates.bytesOutPerSecond)}`
   return [
     `peers ${swarm.connected} connected${swarm.known === undefined ? '' : `, ${swarm.known} known`}`,
-    learntPieces(view, theme, width),
+    swarm.hasLeft ? 'left: :join PEER connects again' : learntPieces(view, theme, width),
     ...(height >= 5 ? [into] : []),
     `refused ${count(all)}${reasons}`,
     height >= 5 ? out : `in ${count(r?.received)}  out ${count(r?.published)} groups`,

@@ -73,9 +73,11 @@ function quantile(freedom: number): number {
   return Z + (Z ** 3 + Z) / (4 * freedom) + (5 * Z ** 5 + 16 * Z ** 3 + 3 * Z) / (96 * freedom ** 2)
 }
 
+const WORKING = new Set<string>(['GENERATING', 'TRAINING', 'EVALUATING', 'SAVING'])
+
 export function stateTone(state: Snapshot['state'] | 'LOST'): Tone {
   if (state === 'DEGRADED' || state === 'LOST') return 'failure'
-  return state === 'TRAINING' || state === 'GENERATING' || state === 'SYNCING' ? 'ok' : 'attention'
+  return WORKING.has(state) ? 'ok' : 'attention'
 }
 
 /** How much a curve has fallen, in words, if by more than `share`; else undefined. */

@@ -16,6 +16,7 @@ import { contextConfig } from '../load-config.ts'
 import { sayContinued } from '../model/continued.ts'
 import { boundedOutput } from '../text/bounded-output.ts'
 import { createNarrator, logFormat } from '../text/narrator.ts'
+import { createProgressLine } from '../text/progress.ts'
 import { answerSignal } from './answer-signal.ts'
 import { isInvite } from './join-target.ts'
 
@@ -70,6 +71,7 @@ export async function runForeground(
     if (node) void answerSignal(signal, context, node)
   })
 
+  const progress = createProgressLine(context)
   let narrator: ReturnType<typeof createNarrator> | undefined
   let record: ReturnType<typeof createRunFile> | undefined
   try {
@@ -88,8 +90,9 @@ export async function runForeground(
       lineage,
       ...(join !== undefined && isInvite(join) && { invite: join }),
       signal: starting.signal,
-      onProgress: ({ message }) => context.say(`  ${message}`),
+      onProgress: progress.show,
     })
+    progress.end()
     // Avoids an unhandled rejection before the await below.
     node.whenStopped.catch(() => {})
     const running = node
@@ -111,6 +114,7 @@ export async function runForeground(
     if (signals > 0 && node === undefined) return EXIT.interrupted
     throw error
   } finally {
+    progress.end()
     narrator?.close()
     await record?.close()
     offSignals()

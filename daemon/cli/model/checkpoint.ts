@@ -7,19 +7,24 @@ import { type BeforeWeights, loadDecoderAs, loadModelAs, type Model } from '../.
 import { bundledModel } from '../../policy/sources/find.ts'
 import { applyTrained } from '../../policy/trained.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
+import { sizeOf, WEIGHT_FILES, watchedDisk } from '../../store/watched-disk.ts'
 import type { Context } from '../context.ts'
 import { contextConfig } from '../load-config.ts'
+import { withProgress } from '../text/progress.ts'
 import { locateModel } from './locate.ts'
 import { type CheckpointHere, checkpointsHere, newestCheckpoint, newestOf } from './manifests.ts'
 
 /** Throws if the model will not do; called before its weights are read, which may take long. */
 export type Check = (known: Pick<BeforeWeights, 'spec' | 'tokenizer'>) => void
 
-async function loadChecked(directory: string, check: Check | undefined): Promise<Model> {
-  const model = await loadModelAs(directory, { disk }, (known) => {
-    check?.(known)
-    return 'f32'
-  })
+async function loadChecked(context: Context, directory: string, check: Check | undefined): Promise<Model> {
+  const total = await sizeOf(directory, WEIGHT_FILES, { disk })
+  const model = await withProgress(context, 'load', { unit: 'bytes', total }, (at) =>
+    loadModelAs(directory, { disk: watchedDisk(disk, at) }, (known) => {
+      check?.(known)
+      return 'f32'
+    }),
+  )
   return model as Model
 }
 
@@ -27,9 +32,9 @@ async function loadChecked(directory: string, check: Check | undefined): Promise
 export async function loadBase(context: Context, checkpoint: CheckpointHere, check?: Check): Promise<Model> {
   const { base } = checkpoint
   const place = base?.name === 'default' ? bundledModel(context.io.packageRoot) : base?.directory
-  if (place !== undefined && isModelThere(place)) return await loadChecked(place, check)
+  if (place !== undefined && isModelThere(place)) return await loadChecked(context, place, check)
   const { config } = contextConfig(context)
-  return await loadChecked((await locateModel(context, config.model.path)).directory, check)
+  return await loadChecked(context, (await locateModel(context, config.model.path)).directory, check)
 }
 
 /** A GGUF file, or a folder with a config.json. */
@@ -99,7 +104,7 @@ export async function loadAsked(context: Context, check?: Check): Promise<{ mode
   }
   const { config } = contextConfig(context)
   const { directory, name } = await locateModel(context, config.model.path)
-  return { model: await loadChecked(directory, check), name }
+  return { model: await loadChecked(context, directory, check), name }
 }
 
 export function noCheckpoint(directory: string): WaggleError {

@@ -4,11 +4,15 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
+import { adapterShapes, parameterShapes } from '../../engine/decoder.ts'
 import { cardBase } from '../../policy/export/card-base.ts'
 import { dtypesOf, exportModel as writeExport } from '../../policy/export/export-model.ts'
 import { modelCard } from '../../policy/export/model-card.ts'
+import type { StoredModel } from '../../policy/model.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
+import { watchedDisk } from '../../store/watched-disk.ts'
 import type { Context } from '../context.ts'
+import { withProgress } from '../text/progress.ts'
 import { loadCheckpoint, loadNewest, newestAsked, noCheckpoint } from './checkpoint.ts'
 import { recordsOf } from './run-records.ts'
 
@@ -40,7 +44,13 @@ export async function exportModel(context: Context): Promise<number> {
     phases: checkpoint.phases,
     ...recordsOf(paths, checkpoint),
   })
-  await writeExport(model, { target, dtype, bare, card, base: { name, revision: base.commit } }, { disk })
+  await withProgress(context, 'export', { unit: 'bytes', total: bytesOf(model, { bare, dtype }) }, (at) =>
+    writeExport(
+      model,
+      { target, dtype, bare, card, base: { name, revision: base.commit } },
+      { disk: watchedDisk(disk, at) },
+    ),
+  )
   const { step, lineage } = checkpoint
   context.out(json ? JSON.stringify({ v: 1, path: target, step, lineage, dtype }) : target)
   context.say(
@@ -55,6 +65,14 @@ export async function exportModel(context: Context): Promise<number> {
       `The node is at step ${training.step} by now. For its newest weights: \`${context.commandLine(`export ${context.arguments.join(' ')} --save --force`)}\``,
     )
   return 0
+}
+
+/** About the bytes of the exported tensors. */
+function bytesOf({ spec }: StoredModel, { bare, dtype }: { bare: boolean; dtype: string }): number {
+  const { adapter: _adapter, ...plain } = spec
+  const shapes = bare ? adapterShapes(spec) : parameterShapes(plain)
+  const values = [...shapes.values()].reduce((sum, shape) => sum + shape.reduce((a, b) => a * b, 1), 0)
+  return values * ({ f32: 4, q8_0: 34 / 32 }[dtype] ?? 2)
 }
 
 function dtypeOf(given: Context['options'][string], allowed: readonly string[]): string {

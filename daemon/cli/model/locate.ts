@@ -7,7 +7,7 @@ import type { DownloadParts } from '../../policy/sources/hub.ts'
 import { type LocalModel, listLocal } from '../../policy/sources/local.ts'
 import { nodeDisk as disk, freeBytes } from '../../store/node-disk.ts'
 import type { Context } from '../context.ts'
-import { createProgressBar } from './progress-bar.ts'
+import { withProgress } from '../text/progress.ts'
 
 export const fromHere: DownloadParts = {
   disk,
@@ -22,25 +22,25 @@ export async function locateModel(
   { refresh = false }: { refresh?: boolean } = {},
 ): Promise<FoundModel> {
   const { io } = context
-  const bar = createProgressBar(context)
   const stop = new AbortController()
   const off = io.onSignal(() => stop.abort())
   try {
-    return await findModel(
-      {
-        reference,
-        bundled: bundledModel(io.packageRoot),
-        base: io.cwd,
-        env: io.env,
-        homedir: io.homedir,
-        signal: stop.signal,
-        refresh,
-        onProgress: (progress) => bar.update(progress),
-      },
-      fromHere,
+    return await withProgress(context, 'download', { unit: 'bytes' }, (at) =>
+      findModel(
+        {
+          reference,
+          bundled: bundledModel(io.packageRoot),
+          base: io.cwd,
+          env: io.env,
+          homedir: io.homedir,
+          signal: stop.signal,
+          refresh,
+          onProgress: ({ done, total }) => at(done, total),
+        },
+        fromHere,
+      ),
     )
   } finally {
-    bar.end()
     off()
   }
 }

@@ -5,6 +5,8 @@ import type { Config } from '../../config/schema.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { createEngines } from '../../engine/select.ts'
 import type { Decoder } from '../../policy/model.ts'
+import type { Context } from '../context.ts'
+import { withProgress } from '../text/progress.ts'
 
 export interface OpenedModel<Loaded extends Decoder> {
   model: Loaded
@@ -14,12 +16,16 @@ export interface OpenedModel<Loaded extends Decoder> {
 
 /** `pieces` is the text of each token, which stop strings need. */
 export async function openModel<Loaded extends Decoder>(
+  context: Pick<Context, 'io' | 'quiet' | 'say'>,
   config: Config,
   model: Loaded,
   pieces?: readonly string[],
 ): Promise<OpenedModel<Loaded>> {
   const threads = config.engine.threads || availableParallelism()
-  const [engine] = await createEngines({ ...config.engine, threads }, 1)
-  await engine!.open({ ...model, ...(pieces ? { pieces } : {}) })
+  const [engine] = await withProgress(context, 'start', {}, async () => {
+    const engines = await createEngines({ ...config.engine, threads }, 1)
+    await engines[0]!.open({ ...model, ...(pieces ? { pieces } : {}) })
+    return engines
+  })
   return { model, engine: engine!, close: () => engine!.close() }
 }

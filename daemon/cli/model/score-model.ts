@@ -25,7 +25,7 @@ export async function scoreModel(context: Context): Promise<number> {
   const { model, read, name } = await load(context, kind)
   if (options.model === undefined) context.say(`scored by ${name}`)
   const { spec } = model
-  const { engine, close } = await openModel(config, model)
+  const { engine, close } = await openModel(context, config, model)
   try {
     const windows = inputWindows({ file: options[kind] as string, most: WINDOW }, context)
     for await (const line of scoreLines(windows, { read, showIds: kind !== 'ids' }, { spec, engine })) {

@@ -42,8 +42,13 @@ export function createNarrator(
     if (line !== undefined) io.stderr.write(`${priority(event)}${line}\n`)
   }
   for (const event of node.events.since(0).events) tell(event)
+  let said: string | undefined
   const sayStatus = (): void => {
-    if (!json && !quiet) io.stdout.write(`${statusLine(node.snapshot())}\n`)
+    if (json || quiet) return
+    const line = statusLine(node.snapshot())
+    // The same line again would say nothing.
+    if (line !== said) io.stdout.write(`${line}\n`)
+    said = line
   }
   let steps = 0
   const unsubscribe = node.events.subscribe((event) => {

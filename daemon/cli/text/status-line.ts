@@ -5,10 +5,11 @@ import {
   accuracyText,
   count,
   decimal,
+  nextText,
   percent,
-  type RolloutInfo,
   type Snapshot,
   si,
+  type TrainingInfo,
 } from '../../../protocol/api/index.ts'
 import { safeText } from '../../../protocol/text.ts'
 
@@ -18,9 +19,9 @@ export function statusLine(now: Snapshot): string {
   const held = now.evaluations?.at(-1)
   const parts = [
     word.padEnd(10),
-    now.detail && now.state !== 'TRAINING' ? safeText(now.detail, { line: true, limit: 160 }) : undefined,
+    now.detail && safeText(now.detail, { line: true, limit: 160 }),
     training && `step ${count(training.step)}`,
-    now.state === 'GENERATING' && rollouts && firstBatch(rollouts, agents),
+    now.state === 'GENERATING' && training && nextBatch(training, agents),
     training?.reward !== undefined && `reward ${decimal(training.reward)}`,
     held && `held-out ${accuracyText(held.accuracy, held.prompts)}`,
     rollouts?.signalShare !== undefined && `signal ${percent(rollouts.signalShare, 0)}`,
@@ -34,9 +35,9 @@ export function statusLine(now: Snapshot): string {
   return parts.filter(Boolean).join(' - ')
 }
 
-/** Progress until the first batch is full. */
-function firstBatch({ generated }: RolloutInfo, agents: AgentsInfo | undefined): string {
-  if (generated === 0 && agents?.listen !== undefined && agents.open === 0)
+/** Progress towards the next step. */
+function nextBatch({ step, next }: TrainingInfo, agents: AgentsInfo | undefined): string | undefined {
+  if (next?.waiting === 0 && agents?.listen !== undefined && agents.open === 0)
     return `waits for agents at ${agents.listen}`
-  return `${count(generated)} groups written for the first step`
+  return next && nextText(next, step)
 }

@@ -12,6 +12,7 @@ import {
   duration,
   type Evaluation,
   learntText,
+  nextText,
   percent,
   phaseText,
   refusalsText,
@@ -28,7 +29,11 @@ export function statusText(s: Snapshot, program = 'waggle'): string[] {
   const { node, engine, model, training: t, rollouts: r, swarm, checkpoint, machine } = s
   const rows: Array<[string, string | false | undefined]> = [
     ['node', `${node.name}  ${node.peerId}`],
-    ['state', `${s.state}${s.detail ? `: ${s.detail}` : ''}  up ${duration(s.time - node.startedAt)}`],
+    [
+      'state',
+      `${s.state}${s.detail && !s.phases ? `: ${s.detail}` : ''}  up ${duration(s.time - node.startedAt)}`,
+    ],
+    ['doing', (s.phases ?? []).map(phaseText).join('; ')],
     [
       'model',
       model &&
@@ -41,6 +46,7 @@ export function statusText(s: Snapshot, program = 'waggle'): string[] {
         join(
           `step ${count(t.step)}`,
           t.reward !== undefined && `reward ${decimal(t.reward)}`,
+          t.next && nextText(t.next, t.step),
           r?.signalShare !== undefined && `signal ${percent(r.signalShare, 0)} of groups`,
         ),
     ],
@@ -84,7 +90,7 @@ export function statusText(s: Snapshot, program = 'waggle'): string[] {
         (swarm.enabled
           ? join(
               `${swarm.connected} peer${swarm.connected === 1 ? '' : 's'}`,
-              swarm.reachability,
+              swarm.hasLeft ? `left: \`${program} join PEER\` connects again` : swarm.reachability,
               swarm.peers
                 .filter((p) => p.state !== 'down' && p.state !== 'seen')
                 .map((p) => p.name)

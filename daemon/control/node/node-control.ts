@@ -7,6 +7,8 @@ import type {
   EvalRequest,
   EvalResult,
   LimitsInfo,
+  PhaseName,
+  Phases,
   ReconfigureResult,
   SharingInfo,
   Snapshot,
@@ -21,7 +23,7 @@ import type { EventLog } from '../journal/event-log.ts'
 import { watchMachine } from '../journal/machine.ts'
 import type { Showcase } from '../journal/showcase.ts'
 import type { Telemetry } from '../journal/telemetry.ts'
-import type { NodeControl } from './node.ts'
+import type { CallOptions, NodeControl } from './node.ts'
 import { createSwarmControl } from './swarm-control.ts'
 
 export interface NodeFacts {
@@ -45,10 +47,14 @@ export interface NodeParts {
   agents?(): AgentsInfo | undefined
   trained(): TrainingPhase[]
   now(): number
+  phases: Pick<Phases, 'list'>
+  next(): { waiting: number; due: number }
   /** The node's state, and a line of detail. */
   state(): { state: StateWord; detail?: string }
   limits(): LimitsInfo
   space: { free(): number | undefined; used(): number | undefined }
+  /** Reports the phase of this name while `work` runs, or else the most important one. */
+  follow<T>(name: PhaseName | undefined, options: CallOptions, work: () => Promise<T>): Promise<T>
   setPaused(paused: boolean): void
   reconfigure(settings: Record<string, string>): Promise<ReconfigureResult>
   evaluate(request: EvalRequest, signal?: AbortSignal): Promise<EvalResult>
@@ -77,18 +83,20 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
       const { version, lineage, tokenizer } = reference()
       const counters = swarm?.counters()
       const [diskFreeBytes, stateBytes] = [parts.space.free(), parts.space.used()]
-      const sharing = parts.sharing()
+      const sharing = counters?.hasLeft ? undefined : parts.sharing()
       const agents = parts.agents?.()
       const trained = parts.trained()
+      const phases = parts.phases.list()
       return {
         v: API_VERSION,
         time: parts.now(),
         ...parts.state(),
+        ...(phases.length > 0 ? { phases } : {}),
         ...shown,
         // Read each time, because the engine changes when a device fails.
         engine: policy.trainer.info,
         model: { ...facts.model, policy: { lineage, tokenizer, version } },
-        training: telemetry.training(version),
+        training: { ...telemetry.training(version), next: parts.next() },
         ...(trained.length > 0 ? { trained } : {}),
         evaluations: [...telemetry.evaluations],
         rollouts: telemetry.rollouts({
@@ -125,13 +133,15 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
 
     reconfigure: (settings) => parts.reconfigure(settings),
 
-    evaluate: (request, { signal } = {}) => parts.evaluate(request, signal),
+    evaluate: (request, options = {}) =>
+      parts.follow('evaluate', options, () => parts.evaluate(request, options.signal)),
 
-    checkpoint: () => parts.checkpoint(),
+    checkpoint: (options = {}) => parts.follow(undefined, options, () => parts.checkpoint()),
 
-    stop({ checkpoint = true } = {}) {
+    stop({ checkpoint = true } = {}, options = {}) {
       stopping ??= parts.stop({ checkpoint })
-      return stopping
+      const stopped = stopping
+      return parts.follow(undefined, options, () => stopped)
     },
   }
 }

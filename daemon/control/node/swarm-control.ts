@@ -38,7 +38,7 @@ export function createSwarmControl(
 
     info() {
       if (!swarm) return { enabled: false, addresses: [], connected: 0, peers: [] }
-      const { connected, known, bytesIn, bytesOut } = swarm.counters()
+      const { connected, known, bytesIn, bytesOut, hasLeft } = swarm.counters()
       const own = tokenizer()
       const addresses = swarm.addresses()
       return {
@@ -46,6 +46,7 @@ export function createSwarmControl(
         name: swarm.name,
         addresses,
         connected,
+        ...(hasLeft ? { hasLeft } : {}),
         known,
         peers: swarm
           .peers()

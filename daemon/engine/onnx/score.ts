@@ -11,13 +11,14 @@ import type { Feeds } from './runtime/runtime.ts'
 import { headOf, inputsOf, type StepParts } from './step.ts'
 
 export async function score(
-  { sequences, temperature, hidden = false, places = false }: ScoreRequest,
+  { sequences, temperature, hidden = false, places = false, onProgress }: ScoreRequest,
   { spec, parameters }: { spec: DecoderSpec; parameters: Feeds },
   { runtime, microBatchTokens, checkpointing, scaling }: Omit<StepParts, 'now'>,
 ): Promise<Score[]> {
   const scores: Score[] = new Array(sequences.length)
   checkSequences(sequences, spec)
-  for (const batch of plan(sequences, { tokens: microBatchTokens })) {
+  const batches = plan(sequences, { tokens: microBatchTokens })
+  for (const [i, batch] of batches.entries()) {
     const packed = pack(sequences, batch)
     const { headParts, sizes } = headOf(batch, spec, checkpointing)
     // Computed exactly as in the forward pass of training, including its rounding.
@@ -39,6 +40,7 @@ export async function score(
         ...(places && { places: { above: of('above'), ties: of('ties') } }),
       }
     }
+    onProgress?.((i + 1) / batches.length)
   }
   return scores
 }

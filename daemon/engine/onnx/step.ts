@@ -72,7 +72,7 @@ async function compute(
   { runtime, microBatchTokens, checkpointing = false, now }: StepParts,
   scale?: number,
 ): Promise<GradientReport> {
-  const { sequences, objective, temperature, denominator } = request
+  const { sequences, objective, temperature, denominator, onProgress } = request
   const started = now()
   checkSequences(sequences, spec)
   const batches = plan(sequences, { tokens: microBatchTokens })
@@ -92,7 +92,7 @@ async function compute(
 
   const totals = new Float64Array(1 + Object.keys(objective.metrics).length)
   const counts = { completionTokens: 0, realTokens: 0, computedTokens: 0 }
-  for (const batch of batches) {
+  for (const [i, batch] of batches.entries()) {
     const packed = pack(sequences, batch)
     const filled = fillColumns(request, packed, columns)
     counts.realTokens += packed.tokens.length - 1
@@ -109,6 +109,7 @@ async function compute(
     sums!.forEach((value, i) => {
       totals[i] = totals[i]! + value
     })
+    onProgress?.((i + 1) / batches.length)
   }
 
   const gradientNorm = Math.sqrt(await gradient.squaredNorm())

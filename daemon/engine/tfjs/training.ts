@@ -47,6 +47,7 @@ export function gradientsOf(
     const sofar = gradients
     gradients = sofar?.map((sum, j) => tf.add(sum, found.gradients[j]!)) ?? found.gradients
     if (sofar) tf.dispose([...sofar, ...found.gradients])
+    request.onProgress?.((i + 1) / batches.length)
   })
   return { gradients: gradients!, totals, completionTokens, batches }
 }

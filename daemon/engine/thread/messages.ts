@@ -46,7 +46,14 @@ export type PlainCall = (typeof PLAIN_CALLS)[number]
 export type WorkerCall = { id: number; engine: number } & (
   | { method: 'open'; request: OpenRequest }
   | { method: 'generate'; request: GenerateRequest; tells: { tokens: boolean; finishes: boolean } }
-  | { [Name in PlainCall]: { method: Name; request?: Parameters<Trainer[Name]>[0] } }[PlainCall]
+  | {
+      [Name in PlainCall]: {
+        method: Name
+        request?: Parameters<Trainer[Name]>[0]
+        /** Whether to report how far the call is. */
+        tellsProgress?: boolean
+      }
+    }[PlainCall]
   | { method: 'setWeights'; request: { weights: Weights; version: number | undefined; isInFlight: boolean } }
   /** Answered once the thread runs, with its StartReport if there is one. */
   | { method: 'start'; request?: undefined }
@@ -58,6 +65,8 @@ export interface WorkerReply {
   drawn?: readonly (DrawnToken & { call: number })[]
   /** A sequence that has ended, while its call goes on. */
   finished?: { sample: number; written: Sample }
+  /** The share of a running call that is done. */
+  progress?: number
   /** A notice for the user, not an answer to a call. */
   notice?: string
   value?: unknown

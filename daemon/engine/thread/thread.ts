@@ -3,7 +3,7 @@
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Weights } from '../decoder.ts'
-import type { Engine, EngineInfo, GenerateOptions } from '../engine.ts'
+import type { Engine, EngineInfo, GenerateOptions, WithProgress } from '../engine.ts'
 import { type HostOptions, openProcess, openThread } from './host.ts'
 import {
   PLAIN_CALLS,
@@ -45,7 +45,8 @@ export function createEngineThread({
     { resolve(value: unknown): void; reject(error: Error): void } & Pick<
       GenerateOptions,
       'onToken' | 'onFinish'
-    >
+    > &
+      WithProgress
   >()
   let lastId = 0
   let lastEngine = 0
@@ -58,7 +59,7 @@ export function createEngineThread({
     for (const { reject } of pending.values()) reject(dead)
     pending.clear()
   }
-  const onReply = ({ id, drawn, finished, notice, value, error }: WorkerReply): void => {
+  const onReply = ({ id, drawn, finished, progress, notice, value, error }: WorkerReply): void => {
     if (notice !== undefined) {
       onNotice?.(notice)
       return
@@ -68,6 +69,10 @@ export function createEngineThread({
       return
     }
     const call = pending.get(id)
+    if (progress !== undefined) {
+      call?.onProgress?.(progress)
+      return
+    }
     if (finished) {
       call?.onFinish?.(finished.sample, finished.written)
       return
@@ -91,7 +96,11 @@ export function createEngineThread({
     )
   const host = (isProcess ? openProcess : openThread)(where, { onReply, onEnd })
 
-  const call = <T>(engine: number, body: CallBody, options: GenerateOptions = {}): Promise<T> => {
+  const call = <T>(
+    engine: number,
+    body: CallBody,
+    options: GenerateOptions & WithProgress = {},
+  ): Promise<T> => {
     const { signal, control, ...told } = options
     if (dead) return Promise.reject(dead)
     const id = ++lastId
@@ -130,7 +139,7 @@ export function createEngineThread({
     engine(info) {
       const id = ++lastEngine
       open.add(id)
-      const ask = <T>(body: CallBody, options?: GenerateOptions): Promise<T> =>
+      const ask = <T>(body: CallBody, options?: GenerateOptions & WithProgress): Promise<T> =>
         open.has(id) ? call(id, body, options) : Promise.reject(closed())
       return {
         info,
@@ -152,7 +161,15 @@ export function createEngineThread({
           return ask({ method: 'generate', request, tells }, options)
         },
         ...(Object.fromEntries(
-          PLAIN_CALLS.map((method) => [method, (request: never) => ask({ method, request })]),
+          PLAIN_CALLS.map((method) => [
+            method,
+            // Functions cannot be sent.
+            ({ onProgress, ...request }: WithProgress = {}) =>
+              ask(
+                { method, request: request as never, ...(onProgress ? { tellsProgress: true } : {}) },
+                { onProgress },
+              ),
+          ]),
         ) as unknown as Pick<Engine, PlainCall>),
         setWeights: (
           weights: Weights,

@@ -59,11 +59,18 @@ export function serveCore<Options>(
     })
   }
 
+  const withProgress = <Call extends PlainCallMessage>(call: Call): Call => {
+    if (!('tellsProgress' in call) || !call.tellsProgress) return call
+    const onProgress = (progress: number): void => line.send({ id: call.id, progress })
+    return { ...call, request: { ...(call.request as object), onProgress } }
+  }
+
   /** False if the call was refused; the caller gets the error. */
   const serve = async (call: PlainCallMessage): Promise<boolean> => {
     try {
       const { createCore, report } = await started
-      const value = call.method === 'start' ? report : await perform(coreOf(call.engine, createCore), call)
+      const value =
+        call.method === 'start' ? report : await perform(coreOf(call.engine, createCore), withProgress(call))
       if (call.method === 'close') cores.delete(call.engine)
       answer(call.id, value)
       return true

@@ -1,7 +1,14 @@
 // Held-out accuracy of the policy in a sampler, on prompts that are never trained on. Only plugins that declare a part
 // in evaluations take part, so prompts contain no hints. Episodes are played to their end.
 
-import type { Estimate, EvalFigures, EvalResult } from '../../../protocol/api/index.ts'
+import {
+  type At,
+  type Estimate,
+  type EvalFigures,
+  type EvalResult,
+  NO_PHASES,
+  type Phases,
+} from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { ComposeView } from '../../../protocol/plugin/index.ts'
 import type { PromptCoordinates } from '../../../protocol/train/index.ts'
@@ -37,6 +44,7 @@ export interface EvaluateParts {
   tasks: TaskBook
   /** Gives the plugins' text for evaluations. Without it, questions are asked as they are. */
   compose?: ((view: ComposeView) => Promise<Composed | undefined>) | undefined
+  phases?: Pick<Phases, 'run'> | undefined
 }
 
 /** The scores of each prompt; `sampled` has one per completion. */
@@ -60,7 +68,7 @@ export async function scorePrompts(
     samples = 1,
     signal,
   }: EvaluateOptions,
-  { sampler, tokenizer, tasks, compose }: EvaluateParts,
+  { sampler, tokenizer, tasks, compose, phases = NO_PHASES }: EvaluateParts,
 ): Promise<PromptScores[]> {
   if (tasks.chosen.length === 0) {
     throw new WaggleError('E_TASK', 'this node has no task to evaluate', {
@@ -85,18 +93,27 @@ export async function scorePrompts(
     const order = await makeOrder({ prompt, rollouts: 1 }, undefined, room, { tokenizer, tasks, compose })
     orders.push(order!)
   }
+  const done = { sampled: 0, greedy: 0 }
   /** Returns the scores of the answers to each order. */
-  const ask = async (answers: number, temperature: number): Promise<number[][]> => {
+  const ask = async (answers: number, how: keyof typeof done, at: At): Promise<number[][]> => {
     const sequences = orders.map((order, i) =>
       Array.from({ length: answers }, (_, j) => beginSequence(order, j * orders.length + i)),
     )
     const by = { sampler, tokenizer, compose }
-    await writeSequences(sequences.flat(), { ...ends, temperature, signal }, by)
+    const onDone = (count: number): void => {
+      done[how] = count
+      at(done.sampled + done.greedy)
+    }
+    const temperature = how === 'greedy' ? 0 : 1
+    await writeSequences(sequences.flat(), { ...ends, temperature, signal, onDone }, by)
     signal?.throwIfAborted()
     return sequences.map((of) => of.map((one) => rolloutOf(one, tokenizer).reward))
   }
   // Started together, so that no weight update comes between them. In episodes, one may come between two turns.
-  const [sampled, greedy] = await Promise.all([ask(samples, 1), ask(1, 0)])
+  const total = orders.length * (samples + 1)
+  const [sampled, greedy] = await phases.run('evaluate', { unit: 'answers', total }, (at) =>
+    Promise.all([ask(samples, 'sampled', at), ask(1, 'greedy', at)]),
+  )
   return chosen.map(({ task, difficulty }, t) => {
     const from = counts.slice(0, t).reduce((sum, count) => sum + count, 0)
     const to = from + counts[t]!

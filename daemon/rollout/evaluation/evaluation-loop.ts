@@ -1,7 +1,7 @@
 // Evaluates the policy at the start and then at fixed intervals, counted from the end of the previous
 // evaluation.
 
-import type { EvalResult, Evaluation } from '../../../protocol/api/index.ts'
+import type { EvalResult, Evaluation, Phases } from '../../../protocol/api/index.ts'
 import type { LivePolicy } from '../../policy/live-policy.ts'
 import type { TaskBook } from '../tasks.ts'
 import type { Waker } from '../waker.ts'
@@ -21,14 +21,15 @@ export async function evaluatePolicy(
     tasks,
     now,
     compose,
-  }: { policy: LivePolicy; tasks: TaskBook; now: () => number; compose?: EvaluateParts['compose'] },
+    phases,
+  }: { policy: LivePolicy; tasks: TaskBook; now: () => number } & Pick<EvaluateParts, 'compose' | 'phases'>,
 ): Promise<EvalResult & EvaluationFigures> {
   const { version } = policy.reference()
   const { samples = 1 } = options
   const { tokenizer, spec } = policy.model
   const scores = await scorePrompts(
     { ...options, context: spec.contextLength },
-    { sampler: policy.sampler, tokenizer, tasks, compose },
+    { sampler: policy.sampler, tokenizer, tasks, compose, phases },
   )
   const figures = figuresOf(scores, samples)
   const { overall, parts } = figures
@@ -60,6 +61,7 @@ export interface EvaluationLoopParts {
   policy: LivePolicy
   tasks: TaskBook
   now(): number
+  phases: Pick<Phases, 'run'>
   /** Paused by the user, or held back by limits. `changed` wakes when this ends. */
   mustWait(): boolean
   changed: Waker

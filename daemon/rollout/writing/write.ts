@@ -16,6 +16,8 @@ export interface WriteOptions {
   context: number
   temperature: number
   signal?: AbortSignal | undefined
+  /** Called with the number of sequences that have ended, each time one does. */
+  onDone?: ((sequences: number) => void) | undefined
 }
 
 /** Follows sequences while they are written, and can cut them; see steering.ts. */
@@ -55,8 +57,9 @@ export async function writeSequences(
   by: WriteParts,
 ): Promise<number> {
   const { sampler, tokenizer, watcher } = by
-  const { signal, maxNewTokens, temperature } = options
+  const { signal, maxNewTokens, temperature, onDone } = options
   let total = 0
+  const tell = (): void => onDone?.(sequences.filter(({ finish }) => finish !== undefined).length)
   for (;;) {
     const open: Sequence[] = []
     for (const sequence of sequences) {
@@ -78,6 +81,7 @@ export async function writeSequences(
       if (written.finish === 'aborted') return
       if (endAnswer(sequence, written.finish, tokenizer)) toReply.add(sequence)
       watcher?.ended(sequence)
+      tell()
     }
     const control = watcher && createControl()
     if (control) watcher.begin(open, control)
@@ -90,13 +94,11 @@ export async function writeSequences(
       },
       {
         ...(signal ? { signal } : {}),
-        ...(control
-          ? {
-              control,
-              onToken: (token: DrawnToken) => watcher.drawn(open[token.sample]!, token),
-              onFinish: take,
-            }
-          : {}),
+        ...(control || onDone ? { onFinish: take } : {}),
+        ...(control && {
+          control,
+          onToken: (token: DrawnToken) => watcher.drawn(open[token.sample]!, token),
+        }),
       },
     )
     written.forEach((sample, i) => {

@@ -15,6 +15,7 @@ import {
 } from '../atomic.ts'
 import { type Disk, errnoOf, explainErrno } from '../disk.ts'
 import type { Log } from '../log.ts'
+import { watchedDisk } from '../watched-disk.ts'
 import {
   encodeManifest,
   FILE_NAME,
@@ -46,6 +47,8 @@ export interface SaveRequest {
   files: Record<string, Content>
   /** A few facts for people and programs; state belongs in a file. */
   meta?: Json
+  /** Called with the bytes written so far. */
+  onBytes?: ((bytes: number) => void) | undefined
 }
 
 export interface Checkpoint {
@@ -175,7 +178,12 @@ export async function createCheckpoints(
       }
     }
 
-    async function save({ files, meta = null, ...facts }: SaveRequest): Promise<Checkpoint> {
+    async function save({
+      files,
+      meta = null,
+      onBytes = () => {},
+      ...facts
+    }: SaveRequest): Promise<Checkpoint> {
       const sequence = ((await folders())[0]?.sequence ?? 0) + 1
       const name = `${String(sequence).padStart(6, '0')}-step-${facts.step}`
       const manifest = await writeDirectoryWhole(
@@ -191,7 +199,7 @@ export async function createCheckpoints(
           await put(MANIFEST_FILE, encodeManifest(made))
           return made
         },
-        { disk },
+        { disk: watchedDisk(disk, onBytes) },
       )
       good.set(name, manifest)
       // The new checkpoint is safe, so a failure to delete an old one must not fail the save.

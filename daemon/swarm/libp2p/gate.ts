@@ -15,6 +15,7 @@ export interface Gate extends ConnectionGater {
   denies(peer: string): boolean
   /** After leaving its swarm, a node accepts nobody until it joins again. */
   close(on: boolean): void
+  readonly isClosed: boolean
 }
 
 export interface GateParts {
@@ -39,9 +40,13 @@ export function createGate({ allow }: GateOptions, by: GateParts): Gate {
     close: (on) => {
       closed = on
     },
+    get isClosed() {
+      return closed
+    },
     denyDialPeer: (peer) => denies(peer.toString()) || isWaiting(peer.toString()),
     denyInboundConnection: (connection) => {
-      if (bandwidth.isOff) return true
+      // At once: otherwise each dial of a former peer would count as a connection there, until it is closed here.
+      if (closed || bandwidth.isOff) return true
       bandwidth.track(connection)
       handshakes.begin(connection)
       return false

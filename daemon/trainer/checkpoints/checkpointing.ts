@@ -3,6 +3,7 @@
 
 import { encode } from 'cborg'
 import { z } from 'zod'
+import type { At } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { AdapterSpec, DecoderSpec } from '../../engine/decoder.ts'
 import type { LossScale, OptimizerState, Trainer } from '../../engine/engine.ts'
@@ -74,7 +75,11 @@ export async function saveNode(
     phases?: TrainedMeta['phases']
     evaluations?: TrainedMeta['evaluations']
   },
-  { trainer, checkpoints }: { trainer: Pick<Trainer, 'weights' | 'optimizer'>; checkpoints: Checkpoints },
+  {
+    trainer,
+    checkpoints,
+    at,
+  }: { trainer: Pick<Trainer, 'weights' | 'optimizer'>; checkpoints: Checkpoints; at?: At },
 ): Promise<Checkpoint> {
   const [weights, optimizer] = await Promise.all([trainer.weights(), trainer.optimizer()])
   const beside = await Promise.all(
@@ -105,7 +110,12 @@ export async function saveNode(
         }
       : {}),
   }
+  const total = [{ weights, optimizer }, ...beside.map(({ trained }) => trained)].reduce(
+    (sum, trained) => sum + bytesOf(trained),
+    0,
+  )
   return checkpoints.save({
+    onBytes: at && ((bytes) => at(bytes, total)),
     step: version,
     policyVersion: version,
     lineage,
@@ -125,6 +135,14 @@ export async function saveNode(
 /** Leaves out what is undefined. */
 const metaOf = (facts: { [Fact in keyof TrainedMeta]: TrainedMeta[Fact] | undefined }): Json =>
   JSON.parse(JSON.stringify(facts)) as Json
+
+/** Of the tensors, which are nearly all of a checkpoint. */
+function bytesOf({ weights, optimizer }: Trained): number {
+  return [weights, optimizer.first, optimizer.second]
+    .flatMap((tensors) => Object.values(tensors))
+    .reduce((sum, { byteLength }) => sum + byteLength, 0)
+}
+
 
 export interface Restored {
   checkpoint: Checkpoint

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { safeText } from '../../../../protocol/text.ts'
 import type { Context } from '../../context.ts'
+import { createProgressLine } from '../../text/progress.ts'
 
 const GONE_WITHIN_MS = 30_000
 
@@ -12,11 +13,8 @@ export async function run(context: Context): Promise<number> {
   const { name, pid } = await client.health()
   const checkpoint = options['no-checkpoint'] !== true
   context.say(`stopping ${safeText(name)}${checkpoint ? ', with a checkpoint' : ''}`)
-  await client.send(
-    'stop',
-    { checkpoint },
-    { onProgress: ({ message }) => context.say(`  ${safeText(message, { line: true })}`) },
-  )
+  const progress = createProgressLine(context)
+  await client.send('stop', { checkpoint }, { onProgress: progress.show }).finally(progress.end)
   // The answer comes when the node is down; its process and lock disappear a moment later.
   const until = context.io.clock() + GONE_WITHIN_MS
   while (await answers(context)) {

@@ -4,6 +4,7 @@ import { count, type Estimate, type EvalPart, percent, questionsFor } from '../.
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { safeText } from '../../../../protocol/text.ts'
 import type { Context } from '../../context.ts'
+import { createProgressLine } from '../../text/progress.ts'
 import { tableText } from '../../text/table-text.ts'
 
 export async function run(context: Context): Promise<number> {
@@ -11,16 +12,19 @@ export async function run(context: Context): Promise<number> {
   const tasks = options.task as string[] | undefined
   const [prompts, samples] = [wholeNumber(context, 'prompts'), wholeNumber(context, 'samples')]
   const points = pointsOf(context)
-  const result = await context.client.send(
-    'eval',
-    {
-      ...(tasks ? { tasks } : {}),
-      ...(prompts ? { promptsPerTask: prompts } : {}),
-      ...(samples ? { samples } : {}),
-      ...(options.plugins ? { plugins: true } : {}),
-    },
-    { onProgress: ({ message }) => context.say(`  ${safeText(message, { line: true })}`) },
-  )
+  const progress = createProgressLine(context)
+  const result = await context.client
+    .send(
+      'eval',
+      {
+        ...(tasks ? { tasks } : {}),
+        ...(prompts ? { promptsPerTask: prompts } : {}),
+        ...(samples ? { samples } : {}),
+        ...(options.plugins ? { plugins: true } : {}),
+      },
+      { onProgress: progress.show },
+    )
+    .finally(progress.end)
   if (context.json) {
     context.out(JSON.stringify({ v: 1, ...result }))
     return 0

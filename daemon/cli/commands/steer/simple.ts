@@ -3,15 +3,17 @@
 import type { CommandName, Commands } from '../../../../protocol/api/index.ts'
 import { safeText } from '../../../../protocol/text.ts'
 import type { Context } from '../../context.ts'
+import { createProgressLine } from '../../text/progress.ts'
 
 async function ask<Name extends CommandName>(
   context: Context,
   name: Name,
   say: (result: Commands[Name][1]) => string,
 ): Promise<number> {
-  const result = await context.client.send(name, {} as Commands[Name][0], {
-    onProgress: ({ message }) => context.say(`  ${safeText(message, { line: true })}`),
-  })
+  const progress = createProgressLine(context)
+  const result = await context.client
+    .send(name, {} as Commands[Name][0], { onProgress: progress.show })
+    .finally(progress.end)
   context.out(context.json ? JSON.stringify({ v: 1, ...result }) : safeText(say(result), { limit: 10_000 }))
   return 0
 }

@@ -20,7 +20,7 @@ export async function run(context: Context): Promise<number> {
     })
   })
   const sampling = samplingOf(context, model, CHAT)
-  const opened = await openModel(config, model, piecesFor(sampling, model))
+  const opened = await openModel(context, config, model, piecesFor(sampling, model))
   const terminal = io.stdin.isTTY === true && io.stdout.isTTY === true
   say(`${name}, temperature ${sampling.temperature}, seed ${sampling.seed}`)
   if (terminal) say('Ctrl-C stops an answer, /new starts a new conversation, /quit or Ctrl-D exits.')

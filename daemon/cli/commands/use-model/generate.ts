@@ -29,7 +29,7 @@ export async function run(context: Context): Promise<number> {
     )
   }
   context.say(`${name}, temperature ${sampling.temperature}, seed ${sampling.seed}`)
-  const opened = await openModel(config, model, piecesFor(sampling, model))
+  const opened = await openModel(context, config, model, piecesFor(sampling, model))
   try {
     const write = json ? () => {} : (part: string) => void io.stdout.write(part)
     const done = await answer({ prompt, sampling }, opened, context, write)

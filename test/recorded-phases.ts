@@ -1,0 +1,22 @@
+// Keeps what was reported to it.
+
+import type { Phases, Size } from '../protocol/api/index.ts'
+
+export interface RecordedPhase extends Size {
+  name: string
+  done: number[]
+}
+
+export function recordedPhases(): { phases: Pick<Phases, 'run'>; all: RecordedPhase[] } {
+  const all: RecordedPhase[] = []
+  return {
+    all,
+    phases: {
+      async run(name, size, work) {
+        const phase: RecordedPhase = { name, ...size, done: [] }
+        all.push(phase)
+        return await work((done) => void phase.done.push(done))
+      },
+    },
+  }
+}
