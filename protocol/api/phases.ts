@@ -105,7 +105,8 @@ export function createPhases({ now }: { now(): number }): Phases {
         })
       } finally {
         running.delete(phase)
-        ended.set(name, now())
+        // What came before the loops is over when they begin.
+        if (PHASES[name].state !== 'STARTING') ended.set(name, now())
       }
     },
     list: (seconds = SHOWN_SECONDS) =>
