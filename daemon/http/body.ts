@@ -39,7 +39,9 @@ export async function readBody(
   }
 }
 
-function decoderOf(encoding: string): (typeof DECOMPRESS)['gzip'] | undefined {
+type Decompress = (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>
+
+function decoderOf(encoding: string): Decompress | undefined {
   const name = encoding.trim().toLowerCase()
   if (name === 'identity' || name === '') return undefined
   if (Object.hasOwn(DECOMPRESS, name)) return DECOMPRESS[name as keyof typeof DECOMPRESS]

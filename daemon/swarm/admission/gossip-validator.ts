@@ -214,7 +214,11 @@ export class GossipValidator {
         'group' in result ? result.group.rollouts.map(({ reward }) => reward) : (result.rewards ?? [])
       for (const reward of rewards) record.rewardSum += reward
       record.rewardCount += rewards.length
-      if (rewards.length > 0 && isZeroSignal(rewards) && !this.by.admission.introduces(shared, admitted.source)) {
+      if (
+        rewards.length > 0 &&
+        isZeroSignal(rewards) &&
+        !this.by.admission.introduces(shared, admitted.source)
+      ) {
         this.refused(admitted.source, 'unneeded', shared.prompt.task)
         this.by.onUnneeded?.(admitted.source)
         return

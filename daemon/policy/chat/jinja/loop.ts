@@ -5,7 +5,17 @@ import type { ForLoop } from './nodes.ts'
 import { isEqual } from './operators.ts'
 import { Out, type Rendering } from './render.ts'
 import { Scope } from './scope.ts'
-import { Callable, isTrue, Loop, listOf, Tuple, TypeErrorOf, Undefined, type Value } from './values.ts'
+import {
+  Callable,
+  type Given,
+  isTrue,
+  Loop,
+  listOf,
+  Tuple,
+  TypeErrorOf,
+  Undefined,
+  type Value,
+} from './values.ts'
 
 /** An iteration makes a scope and a variable `loop`. */
 const ITERATION_STEPS = 10
