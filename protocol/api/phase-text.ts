@@ -5,7 +5,7 @@ import type { TrainingPhase } from './snapshot.ts'
 export const stepsText = ({ from, to }: TrainingPhase): string =>
   from === to ? `Step ${from}` : `Steps ${from} to ${to}`
 
-export function phaseText({
+export function trainingText({
   tasks,
   environments = [],
   agents,

@@ -3,7 +3,7 @@
 import { mkdirSync, renameSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { bytes, count, duration, percent, phaseText, stepsText } from '../../../protocol/api/index.ts'
+import { bytes, count, duration, percent, stepsText, trainingText } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import { openWeights } from '../../policy/safetensors/read.ts'
@@ -51,7 +51,7 @@ export function list({ paths, json, io, out }: Context): number {
   const head = [...(isOne ? [] : ['MODEL']), 'STEP', 'AGE', 'SIZE', 'HELD OUT', 'FOLDER']
   for (const line of tableText(head, table)) out(line)
   for (const phase of all[0]!.phases ?? [])
-    out(safeText(`${stepsText(phase)}: ${phaseText(phase)}`, { line: true, limit: 1000 }))
+    out(safeText(`${stepsText(phase)}: ${trainingText(phase)}`, { line: true, limit: 1000 }))
   return 0
 }
 

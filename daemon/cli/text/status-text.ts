@@ -21,6 +21,7 @@ import {
   sharingText,
   si,
   stepsText,
+  trainingText,
 } from '../../../protocol/api/index.ts'
 import { safeText } from '../../../protocol/text.ts'
 
@@ -155,7 +156,7 @@ function trained({ trained: phases = [] }: Snapshot): string | undefined {
   const last = phases.at(-1)
   if (!last) return undefined
   const before = phases.length > 1 ? `; ${phases.length - 1} earlier: see \`checkpoint list\`` : ''
-  return `${stepsText(last)}: ${phaseText(last)}${before}`
+  return `${stepsText(last)}: ${trainingText(last)}${before}`
 }
 
 function heldOut({ evaluations = [], time }: Snapshot): string | undefined {

@@ -5,9 +5,9 @@ import {
   accuracyText,
   directionOf,
   percent,
-  phaseText,
   stepsText,
   type TrainingPhase,
+  trainingText,
 } from '../../../protocol/api/index.ts'
 import { safeText } from '../../../protocol/text.ts'
 import type { AdapterSpec } from '../../engine/decoder.ts'
@@ -132,7 +132,7 @@ function methodOf({ phases = [], step }: CardFacts): string[] {
   const missing = phases[0]!.from - 1
   return [
     ...(missing > 0 ? [`How steps 1 to ${missing} were trained is not on record.`, ''] : []),
-    ...phases.map((phase) => `- ${stepsText(phase)}: ${phaseText(phase)}.`),
+    ...phases.map((phase) => `- ${stepsText(phase)}: ${trainingText(phase)}.`),
     '',
   ]
 }
