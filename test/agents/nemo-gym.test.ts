@@ -33,6 +33,7 @@ type Break = (path: string, answered: number) => Response | undefined
 function counterServer({ breaks = () => undefined }: { breaks?: Break } = {}) {
   const counts = new Map<string, number>()
   const verified: Verified[] = []
+  const sent: string[] = []
   let sessions = 0
   let answered = 0
   const serve = (path: string, cookie: string | undefined, body: Record<string, unknown>): Response => {
@@ -64,12 +65,13 @@ function counterServer({ breaks = () => undefined }: { breaks?: Break } = {}) {
   const parts = {
     async fetch(input: Parameters<typeof fetch>[0], init: RequestInit = {}) {
       const { cookie } = (init.headers ?? {}) as Record<string, string>
+      sent.push(`${new URL(String(input)).pathname} ${init.body}`)
       return serve(new URL(String(input)).pathname, cookie, JSON.parse(init.body as string))
     },
     now: () => 0,
     after: () => () => {},
   }
-  return { parts, verified }
+  return { parts, verified, sent }
 }
 
 const OPTIONS: NemoGymOptions = {
@@ -161,6 +163,23 @@ describe('an episode of a resources server', () => {
           : '<tool_call>{"name": "add", "arguments": {"count": "two"}}</tool_call>',
     })
     expect(server.verified[0]!.response.output[2]!.content![0]!.text).toBe('I see')
+  })
+
+  it('numbers of the row and of a call reach the server as they are written', async () => {
+    const server = counterServer()
+    const line = JSON.stringify(row(2)).replace('"goal":2', '"goal":2,"id":9007199254740993,"price":1.0')
+    const { group } = await played({
+      ...{ server, options: { rows: rowsIn(line, 'rows.jsonl') } },
+      write: (prompt) =>
+        /must be an integer/.test(prompt)
+          ? 'done'
+          : ADD.replace('{"count": 2}', '{"count": 2.50, "of": 9007199254740993}'),
+    })
+    expect(group.rollouts).toHaveLength(2)
+    const of = (path: string) => server.sent.find((one) => one.startsWith(path))!
+    expect(of('/seed_session')).toContain('"id":9007199254740993,"price":1.0}')
+    expect(of('/verify')).toContain('"id":9007199254740993,"price":1.0,')
+    expect(of('/add')).toBe('/add {"count":2.50,"of":9007199254740993}')
   })
 
   it('is judged when the answers of the config are used up', async () => {

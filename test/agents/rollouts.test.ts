@@ -21,6 +21,15 @@ async function play(value: number, body: object = { group: 'one' }) {
   return { rollout, answer }
 }
 
+it('metadata comes back with the digits of its numbers', async () => {
+  const metadata = '{"order":9007199254740993,"price":1.0}'
+  const { body } = await g.post('/v1/rollouts', `{"task":"mine","metadata":${metadata}}`)
+  const response = await fetch(`${g.url}/v1/rollouts/${body.id}`, {
+    headers: { authorization: `Bearer ${TOKEN}` },
+  })
+  expect(await response.text()).toContain(`"metadata":${metadata}`)
+})
+
 describe('a group', () => {
   it('is complete when it has as many rewarded rollouts as a group has', async () => {
     await play(1)

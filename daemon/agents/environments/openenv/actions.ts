@@ -45,9 +45,9 @@ function typeOf(property: unknown): string {
 /** Text that is not a value of this type is sent unchanged; the server then says what is wrong with it. */
 function typed(text: string, type: string): unknown {
   if (type === 'integer' || type === 'number') {
-    const found = (type === 'integer' ? /[-+]?\d+/ : /[-+]?\d+(?:\.\d+)?/).exec(text)
-    // A sign or zeros in front are not JSON.
-    return found ? (jsonIn(found[0]) ?? Number(found[0])) : text
+    const number = type === 'integer' ? /(-?)\+?0*(\d+)/ : /(-?)\+?0*(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)/
+    const [, sign, digits] = number.exec(text) ?? []
+    return digits === undefined ? text : parseExactly(`${sign}${digits}`)
   }
   if (type === 'boolean') return /^(true|yes)$/i.test(text) ? true : /^(false|no)$/i.test(text) ? false : text
   if (type === 'object' || type === 'array') return jsonIn(text) ?? text
