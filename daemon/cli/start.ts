@@ -3,7 +3,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { PACKAGE_ROOT } from '../../protocol/package.ts'
-import { checkSupported, saveCompiled, thisSystem } from '../platform/index.ts'
+import { checkSupported, obeyProxy, saveCompiled, thisSystem, typedIn } from '../platform/index.ts'
 import type { Io } from './context.ts'
 import { keepYoungHeapSmall } from './daemon/young-heap.ts'
 import { main } from './run.ts'
@@ -25,6 +25,8 @@ export async function start(parts: Partial<Io> = {}): Promise<void> {
       else process.exit(0)
     })
   }
+  const trouble = obeyProxy(process.env)
+  if (trouble !== undefined) process.stderr.write(`${trouble}\n`)
   const status = await main(process.argv.slice(2), { ...realIo(), ...parts }, COMMANDS)
   // Exits even if a worker or socket is still open, but flushes the output first.
   await Promise.all([process.stdout, process.stderr].map((s) => new Promise((done) => s.write('', done))))
@@ -34,7 +36,7 @@ export async function start(parts: Partial<Io> = {}): Promise<void> {
 function realIo(): Io {
   return {
     env: process.env,
-    cwd: process.cwd(),
+    cwd: typedIn({ cwd: process.cwd(), env: process.env, root: PACKAGE_ROOT }),
     homedir: homedir(),
     tmpdir: tmpdir(),
     uid: process.getuid?.() ?? 0,
