@@ -87,6 +87,7 @@ function withPaths(config: Config, { originOf }: Layers, options: LoadOptions): 
   for (const [i, task] of config.tasks.entries()) {
     if (task.dataset !== undefined)
       task.dataset = pathFrom(task.dataset, originOf(['tasks', i, 'dataset']), options)
+    if (task.use !== undefined) task.use = pathFrom(task.use, originOf(['tasks', i, 'use']), options)
     const origin = originOf(['tasks', i, 'verifier'])
     if (typeof task.verifier === 'string') task.verifier = verifierPath(task.verifier, origin, options)
     else if (task.verifier) task.verifier.use = verifierPath(task.verifier.use, origin, options)
@@ -224,11 +225,11 @@ function nothingToTrainOn({ tasks, agents, environments }: Config, { originOf }:
   return [{ where: originOf(['tasks']) ?? '', path: 'tasks', message }]
 }
 
-/** Reports keys that have no meaning without a dataset. */
+/** Reports keys that have no meaning without a dataset, or beside a file. */
 function lonelyKeys({ tasks }: Config, { originOf }: Layers): Problem[] {
   return tasks.flatMap((task, i) =>
-    (['verifier', 'fields'] as const).flatMap((key) =>
-      task.dataset !== undefined || task[key] === undefined
+    (['verifier', 'fields', 'use'] as const).flatMap((key) =>
+      (task.dataset !== undefined) !== (key === 'use') || task[key] === undefined
         ? []
         : [
             {
@@ -236,8 +237,10 @@ function lonelyKeys({ tasks }: Config, { originOf }: Layers): Problem[] {
               path: `tasks.${i}.${key}`,
               message:
                 key === 'verifier'
-                  ? 'is only for a `dataset`; built-in tasks have their own verifiers'
-                  : 'is only for a `dataset`',
+                  ? 'is only for a `dataset`; other tasks have their own verifiers'
+                  : key === 'use'
+                    ? 'cannot stand beside `dataset`: a task is one or the other'
+                    : 'is only for a `dataset`',
             },
           ],
     ),

@@ -1,4 +1,4 @@
-// Loads the tasks of a config: the built-in ones, and one for each dataset. Used by nodes, `config check`, `doctor` and
+// Loads the tasks of a config: the built-in ones, and one for each dataset and each file. Used by nodes, `config check`, `doctor` and
 // `score`. Verifier paths are already resolved, so a verifier with a slash is a file.
 
 import { basename } from 'node:path'
@@ -18,6 +18,7 @@ import type { Task } from '../../protocol/plugin/index.ts'
 import { safeText } from '../../protocol/text.ts'
 import type { TaskConfig } from '../config/schema.ts'
 import { messageOf, readFiles } from './dataset-files.ts'
+import { loadTaskFile } from './task-files.ts'
 import { type LoadedVerifier, loadVerifier, type VerifierParts } from './verifier-files.ts'
 
 /** What a dataset has in it. */
@@ -49,18 +50,21 @@ export async function loadTasks(
 ): Promise<Task[]> {
   const tasks = [...TASKS]
   const loaded = new Map<string, string>()
-  for (const { name, dataset, fields, verifier = 'exact' } of chosen) {
-    if (dataset === undefined) continue
-    const source = JSON.stringify([dataset, fields, verifier])
+  for (const { name, use, dataset, fields, verifier = 'exact' } of chosen) {
+    const path = use ?? dataset
+    if (path === undefined) continue
+    const source = JSON.stringify(use === undefined ? [dataset, fields, verifier] : use)
     if (loaded.get(name) === source) continue
     if (tasks.some((task) => task.name === name))
-      throw new WaggleError('E_TASK', `the dataset ${dataset} has the same name as another task: "${name}"`, {
+      throw new WaggleError('E_TASK', `${path} has the same name as another task: "${name}"`, {
         hint: loaded.has(name)
-          ? 'Entries with the same name must have the same dataset, fields and verifier; otherwise use another name.'
+          ? 'Entries with the same name must have the same file or dataset, fields and verifier; otherwise use another name.'
           : 'Choose another name in the config.',
       })
     loaded.set(name, source)
-    tasks.push(await loadDataset({ name, path: dataset, fields, verifier }, { onTrouble, onDataset }))
+    const parts = { onTrouble, onDataset }
+    if (use === undefined) tasks.push(await loadDataset({ name, path, fields, verifier }, parts))
+    else tasks.push(await loadTaskFile({ name, path }, parts).catch((error) => wrongFile(error, path)))
   }
   return tasks.map((task) => withExamples(task, examplesOf(task.name, chosen)))
 }
@@ -113,6 +117,11 @@ async function loadDataset(
   } catch (error) {
     throw wrong(path, [{ where: basename(path), message: messageOf(error) }])
   }
+}
+
+function wrongFile(error: unknown, path: string): never {
+  const problem = { where: basename(path), message: messageOf(error) }
+  throw listed(`the task ${path}`, [problem], { key: 'use', file: path })
 }
 
 /** `file` is the verifier's, if it is not a built-in one. */

@@ -1,14 +1,8 @@
 // Loads a verifier from a file that the config names. Before the node starts, it scores the answers of some rows; a
 // verifier that throws, or gives different scores for the same answer, is refused.
 //
-// Groups are shared without rewards, and each receiver scores them again. The file's digest is therefore part of the
-// dataset's version, so that nodes with different files do not exchange groups. The verifier must be a single file,
-// since imports would not be part of the digest. It runs with all the user's rights, so only the config can name it,
-// never a row or a peer. Its input may come from a peer, so calls have a time limit.
+// Its input may come from a peer, so calls have a time limit.
 
-import { createHash } from 'node:crypto'
-import { open } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import {
   Fault,
   type FileVerifier,
@@ -23,15 +17,13 @@ import {
   PLUGIN_API,
   type SettingsSchema,
 } from '../../protocol/plugin/index.ts'
-import { createPluginFiles } from '../host/plugin-files.ts'
 import { withDeadline } from '../policy/chat/deadline.ts'
+import { loadOwnFile } from './own-file.ts'
 
-const MAX_BYTES = 1 << 20
 const LIMIT_MS = 250
 const MOST_PARTS = 16
 /** Number of rows scored before the node starts. */
 const TRIED_ROWS = 32
-const MAY_IMPORT = /^(node:[\w/]+|waggle\/plugin|zod)$/
 
 export interface VerifierParts {
   /** Called if it throws, hangs or gives no score while the node runs. The answer then scores 0. */
@@ -50,13 +42,13 @@ export async function loadVerifier(
   given: Settings,
   { onTrouble }: VerifierParts,
 ): Promise<LoadedVerifier> {
-  const source = await readSource(path)
-  const custom = asVerifier(await importFrom(path))
+  const { value, digest } = await loadOwnFile(path, 'verifier')
+  const custom = asVerifier(value)
   const settings = await readSettings(custom.settings, given)
   let failures = 0
   const verifier: FileVerifier = {
     name: custom.name,
-    digest: createHash('sha256').update(source).digest('hex'),
+    digest,
     score(answered, now) {
       try {
         return scoreOf(custom, { ...answered, settings: now })
@@ -105,38 +97,6 @@ export async function loadVerifier(
     },
   }
 }
-
-async function importFrom(file: string): Promise<unknown> {
-  try {
-    return await createPluginFiles({ base: dirname(file), plugins: dirname(file) }).importPlugin(file)
-  } catch (error) {
-    throw new Fault(`cannot be loaded: ${(error as Error).message.slice(0, 300)}`)
-  }
-}
-
-async function readSource(path: string): Promise<string> {
-  const file = await open(path)
-  try {
-    const { size } = await file.stat()
-    if (size > MAX_BYTES) throw new Fault(`larger than ${MAX_BYTES >> 10} KiB; a verifier is one small file`)
-    // A checkout may change line endings, which must not change the digest.
-    const source = (await file.readFile('utf8')).replaceAll('\r\n', '\n')
-    const foreign = importsOf(source).find((specifier) => !MAY_IMPORT.test(specifier))
-    if (foreign !== undefined)
-      throw new Fault(
-        `imports "${foreign.slice(0, 100)}"; a verifier must be a single file, since peers compare its contents. It may import only waggle/plugin, zod and node:… modules`,
-      )
-    return source
-  } finally {
-    await file.close()
-  }
-}
-
-const importsOf = (source: string): string[] =>
-  Array.from(
-    source.matchAll(/\b(?:from|import|require)\s*\(?\s*(['"`])([^'"`\n]*)\1/g),
-    ([, , specifier]) => specifier!,
-  )
 
 function asVerifier(value: unknown): CustomVerifier {
   const given = value as Partial<CustomVerifier> | null | undefined

@@ -3,6 +3,7 @@
 export * from './context.ts'
 export * from './embedding.ts'
 export * from './environment.ts'
+export * from './estimator.ts'
 export type { Expression } from './expression.ts'
 export * as expression from './expression.ts'
 export * from './hooks.ts'

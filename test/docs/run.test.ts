@@ -14,7 +14,7 @@ const LEFT_OUT: ReadonlyArray<readonly [RegExp, string]> = [
   [/--model \w+\/\w+/, 'needs the hub'],
 ]
 
-test.each(['README.md', 'docs/tutorial.md', 'docs/datasets.md', 'docs/plugins.md'])(
+test.each(['README.md', 'docs/tutorial.md', 'docs/datasets.md', 'docs/episodes.md', 'docs/plugins.md'])(
   '%s can be typed as it stands',
   async (page) => {
     const session = await openSession((command) => LEFT_OUT.some(([pattern]) => pattern.test(command)))

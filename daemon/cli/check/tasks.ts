@@ -22,7 +22,7 @@ export async function tasksHere({
   if ((await attempt(['tasks'], originOf, () => load(config.tasks))).length > 0) {
     // loadTasks stops at the first mistake, so each dataset is loaded on its own.
     for (const [i, choice] of config.tasks.entries()) {
-      if (choice.dataset === undefined) continue
+      if (choice.dataset === undefined && choice.use === undefined) continue
       const found = await attempt(['tasks', i, 'dataset'], originOf, () => load([choice]))
       if (found.length > 0) broken.add(choice.name)
       problems.push(...found)

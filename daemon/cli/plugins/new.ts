@@ -14,7 +14,7 @@ export async function create(context: Context): Promise<number> {
   const kinds = Object.keys(TEMPLATES)
   if (!kinds.includes(kind)) {
     throw new WaggleError('E_USAGE', `there is no plugin kind "${kind}".${didYouMean(kind, kinds)}`, {
-      hint: `Kinds are ${kinds.join(', ')}. For your own tasks, use a dataset: see docs/reference/datasets.md.`,
+      hint: `Kinds are ${kinds.join(', ')}. For tasks of your own, see docs/datasets.md and docs/episodes.md.`,
     })
   }
   if (!/^[a-z][a-z0-9_-]{0,63}$/.test(name))

@@ -13,6 +13,13 @@ export const task = z.strictObject({
     .string()
     .regex(TASK_NAME, 'must be a task name: a-z, 0-9 and _')
     .describe('the name of the task; for a dataset, a name of your choice'),
+  use: z
+    .string()
+    .regex(/[./\\]/, 'must be the path of a file, such as ./task.ts')
+    .optional()
+    .describe(
+      'the file of a task or an environment of your own, such as ./task.ts; `name` is the name that it has',
+    ),
   difficulty: z.int().min(0).max(1000).optional().describe("if unset, the task's default"),
   examples: z
     .int()
