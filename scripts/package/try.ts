@@ -33,8 +33,8 @@ for (const made of [home, folder, bin]) mkdirSync(made)
 const env: NodeJS.ProcessEnv = {
   HOME: home,
   PATH: [...(values.node ? [resolve(values.node)] : []), userPath()].join(delimiter),
-  // With npm 11 and older on Linux x64, the package would download CUDA files from outside the registry.
-  ONNXRUNTIME_NODE_INSTALL: 'skip',
+  // What is downloaded from outside the registry fails.
+  GLOBAL_AGENT_HTTPS_PROXY: 'http://127.0.0.1:9',
   npm_config_cache: process.env.npm_config_cache ?? join(process.env.HOME ?? home, '.npm'),
   npm_config_prefer_offline: 'true',
   npm_config_update_notifier: 'false',
@@ -51,7 +51,7 @@ function isTooOld(has: string, wants: string): boolean {
 /** A program of a user: everything that docs/library.md shows, by type. */
 const PROGRAM = `
 import { createTrainer, type Model, objectiveOf, openModel, expression, type Row, type Sample, WaggleError } from 'waggle'
-import { defineTask, definePlugin, type Plugin } from 'waggle/plugin'
+import { defineEnvironment, defineEstimator, defineTask, definePlugin, type Plugin } from 'waggle/plugin'
 import { conformance } from 'waggle/plugin/testing'
 import { hasSignal, type Group } from 'waggle/protocol'
 
@@ -69,10 +69,11 @@ export async function program(): Promise<number> {
 // @ts-expect-error a seed is required
 export const wrong = (model: Model) => model.sample(['a'], {})
 export const known: [typeof defineTask, typeof definePlugin, typeof conformance, typeof WaggleError, Plugin?] = [defineTask, definePlugin, conformance, WaggleError]
+export const more = [defineEnvironment, defineEstimator]
 `
 
 function typeCheck(): void {
-  writeFileSync(join(folder, 'program.ts'), PROGRAM)
+  writeFileSync(join(folder, 'program.mts'), PROGRAM)
   for (const [module, moduleResolution] of [
     ['nodenext', 'nodenext'],
     ['esnext', 'bundler'],
@@ -87,7 +88,7 @@ function typeCheck(): void {
         module!,
         '--moduleResolution',
         moduleResolution!,
-        'program.ts',
+        'program.mts',
       ],
       place,
     )
@@ -102,7 +103,8 @@ try {
     engines: { node: string }
     exports: Record<string, unknown>
   }
-  writeFileSync(join(folder, 'package.json'), '{ "name": "program", "private": true, "type": "module" }\n')
+  // Its `type` is commonjs.
+  run('npm', ['init', '-y'], place)
   run('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', tarball], place)
 
   const has = run('node', ['--version'], place).trim()
@@ -122,8 +124,8 @@ try {
     }
   typeCheck()
   // The program of docs/library.md, as it stands there.
-  copyFileSync(join(ROOT, 'scripts/library/loop.ts'), join(folder, 'loop.ts'))
-  if (!/step 2, mean reward/.test(run('node', ['loop.ts', '2'], place)))
+  copyFileSync(join(ROOT, 'scripts/library/loop.mts'), join(folder, 'loop.mts'))
+  if (!/step 2, mean reward/.test(run('node', ['loop.mts', '2'], place)))
     throw new Error('the loop took no step')
 
   const said = run('npx', ['waggle', '--version'], place)

@@ -11,7 +11,7 @@ import { blocksOf, ROOT, read } from './blocks.ts'
 const programs = blocksOf(read('docs/library.md')).filter(({ file }) => file !== undefined)
 
 test('the page has both programs', () => {
-  expect(programs.map(({ file }) => file)).toEqual(['loop.ts', 'trainer.ts'])
+  expect(programs.map(({ file }) => file)).toEqual(['loop.mts', 'trainer.mts'])
 })
 
 test.each(programs)(
@@ -28,7 +28,7 @@ test.each(programs)(
         { cwd },
       )
       expect(stdout).toMatch(/^(step|round) 2, mean reward \d\.\d{3}/m)
-      if (file === 'loop.ts') expect(readdirSync(join(cwd, 'sums-model'))).toContain('model.safetensors')
+      if (file === 'loop.mts') expect(readdirSync(join(cwd, 'sums-model'))).toContain('model.safetensors')
     } finally {
       rmSync(cwd, { recursive: true })
     }

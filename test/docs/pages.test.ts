@@ -13,7 +13,13 @@ import { ERROR_HELP } from '../../protocol/error-help.ts'
 import { ERROR_CODES, type ErrorCode } from '../../protocol/errors.ts'
 import { blocksOf, commandsOf, PAGES, partsOf, ROOT, read, waggleWords } from './blocks.ts'
 
-const SCRIPTS = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: object }).scripts
+const { scripts: SCRIPTS, files: PACKED } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  scripts: object
+  files: string[]
+}
+/** Whether npm packs a path; README.md and LICENSE are always packed. */
+const isPacked = (path: string): boolean =>
+  [...PACKED, 'README.md', 'LICENSE'].some((name) => path === name || path.startsWith(`${name}/`))
 /** Programs that the documents use beside Waggle, npm and Node. */
 const OTHERS =
   /^(\.\/waggle\S*|tar|alias|cat|cd|cp|curl|docker|git|mkdir|rm|source|ssh|sudo|systemctl|python|vllm|llama-server) /
@@ -36,7 +42,7 @@ function check(command: string): void {
   }
   const script = /^npm (?:run (?:-s )?)?([\w:-]+)/.exec(command)?.[1]
   if (script) {
-    if (!['ci', 'install', 'pack'].includes(script)) expect(Object.keys(SCRIPTS)).toContain(script)
+    if (!['ci', 'init', 'install', 'pack'].includes(script)) expect(Object.keys(SCRIPTS)).toContain(script)
   } else if (/^(npx|node) /.test(command)) {
     const paths = command.match(/\b(?:test|scripts|daemon|protocol)\/[\w./-]+/g) ?? []
     expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
@@ -46,14 +52,20 @@ function check(command: string): void {
 describe.each(PAGES)('%s', (page) => {
   const text = read(page)
 
-  test('links to what is there', () => {
+  test('links to what is there, and in the package to what is packed', () => {
     for (const [, target] of text.replaceAll(/^```[\s\S]*?^```$/gm, '').matchAll(/\]\(([^)\s]+)\)/g)) {
       if (/^https?:/.test(target!)) continue
       const [file, section] = target!.split('#')
       const path = file ? join(dirname(page), file) : page
       expect(existsSync(join(ROOT, path)), target).toBe(true)
+      if (isPacked(page)) expect(isPacked(path), `${target} is not in the package`).toBe(true)
       if (section) expect(anchors(read(path)), target).toContain(section)
     }
+  })
+
+  test('names files of the checkout that exist', () => {
+    const named = text.matchAll(/`((?:daemon|plugins|protocol|scripts|test|tui|models)\/[\w./-]+)`/g)
+    for (const [, path] of named) expect(existsSync(join(ROOT, path!)), path).toBe(true)
   })
 
   test('has only commands that exist, with options that they take', () => {
