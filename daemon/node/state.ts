@@ -1,6 +1,6 @@
 // The node's current state, as a word and a line of detail, for snapshots and the event log.
 
-import { PHASES, type Phases, phaseFacts, phaseText, type StateWord } from '../../protocol/api/index.ts'
+import { doingText, PHASES, type Phases, phaseFacts, type StateWord } from '../../protocol/api/index.ts'
 import type { EventLog } from '../control/journal/event-log.ts'
 import type { NodeLimits } from '../limits/index.ts'
 
@@ -29,7 +29,7 @@ export function createNodeState({ wishes, limits, events, trouble, phases }: Sta
   const now: NodeState['now'] = () => {
     if (wishes.stopping) {
       const [phase] = phases.list()
-      return { state: 'STOPPING', ...(phase ? { detail: phaseText(phase) } : {}) }
+      return { state: 'STOPPING', ...(phase ? { detail: doingText(phase) } : {}) }
     }
     if (wishes.paused) return { state: 'PAUSED' }
     const { holds } = limits.info()

@@ -142,11 +142,11 @@ function infoOf({ name, since, done, size: { unit, total } }: Running, now: numb
 /** A line of progress. */
 export function progressOf(phase: PhaseInfo): Progress {
   const { fraction } = phase
-  return { message: phaseText(phase), ...(fraction === undefined ? {} : { fraction }), phase }
+  return { message: doingText(phase), ...(fraction === undefined ? {} : { fraction }), phase }
 }
 
 /** For example `training 43 %, 5,366 of 12,480 tokens, 61 tokens/s, 1 min left`. */
-export function phaseText(phase: PhaseInfo): string {
+export function doingText(phase: PhaseInfo): string {
   // A newer node may have phases that this program does not know.
   const doing = (PHASES as Record<string, Kind>)[phase.name]?.doing ?? phase.name
   return `${doing} ${phaseFacts(phase)}`

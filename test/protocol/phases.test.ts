@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createPhases, NO_PHASES, type Phases, phaseText } from '../../protocol/api/index.ts'
+import { createPhases, doingText, NO_PHASES, type Phases } from '../../protocol/api/index.ts'
 
 let now = 0
 const pass = (ms: number): void => {
@@ -21,7 +21,7 @@ test('a phase says what it does, how far it is, how fast, and how long it still 
         ...{ fraction: 0.25, perSecond: 100, secondsLeft: 90 },
       },
     ])
-    expect(phases.list().map(phaseText)).toEqual([
+    expect(phases.list().map(doingText)).toEqual([
       'training 25 %, 3,000 of 12.0 k tokens, 100 tokens/s, 1 min left',
     ])
   })
@@ -33,7 +33,7 @@ test('no remaining time is made up: not for answers of unknown lengths, not for 
   await phases.run('write', { unit: 'answers', total: 64 }, (at) => {
     now = 30_000
     at(32)
-    expect(phases.list().map(phaseText)).toEqual(['writing answers 50 %, 32 of 64 answers, 1.07 answers/s'])
+    expect(phases.list().map(doingText)).toEqual(['writing answers 50 %, 32 of 64 answers, 1.07 answers/s'])
   })
   await phases.run('train', { unit: 'tokens', total: 1000 }, (at) => {
     now += 30_000
@@ -42,7 +42,7 @@ test('no remaining time is made up: not for answers of unknown lengths, not for 
   })
   await phases.run('start', {}, () => {
     now += 5000
-    expect(phases.list().map(phaseText)).toEqual(['starting the engines for 5 s'])
+    expect(phases.list().map(doingText)).toEqual(['starting the engines for 5 s'])
   })
 })
 
@@ -53,7 +53,7 @@ test('short phases are not shown, and more than all is all', async () => {
     expect(phases.list()).toEqual([])
     now = 4000
     at(11e6)
-    expect(phases.list().map(phaseText)).toEqual(['saving 100 %, 10.0 MB of 10.0 MB, 2.75 MB/s, 0 s left'])
+    expect(phases.list().map(doingText)).toEqual(['saving 100 %, 10.0 MB of 10.0 MB, 2.75 MB/s, 0 s left'])
   })
 })
 

@@ -429,7 +429,18 @@ export function createHonestNode(
     startLoops(
       { config, self, seed: randomOf(name).next() * 2 ** 31 },
       {
-        ...{ core: watchedCore, phases: NO_PHASES, policy, host, tasks, showcase, changed, parked, journal, record },
+        ...{
+          core: watchedCore,
+          phases: NO_PHASES,
+          policy,
+          host,
+          tasks,
+          showcase,
+          changed,
+          parked,
+          journal,
+          record,
+        },
         swarm: {
           name: 'sim',
           publish(draft) {

@@ -8,6 +8,7 @@ import {
   count,
   decimal,
   directionOf,
+  doingText,
   duration,
   type GroupCounts,
   groupsText,
@@ -16,7 +17,6 @@ import {
   nextText,
   percent,
   refusalsText,
-  phaseText,
   shareOf,
   sharingText,
   si,
@@ -161,7 +161,7 @@ const speed = (value: number | undefined): string => `${si(value).padStart(6)} t
 /** What takes a while right now: as many facts as fit. */
 export function doingRows(snapshot: View['snapshot'], width: number): Row[] {
   return (snapshot?.phases ?? []).slice(0, 2).map((phase) => {
-    const facts = phaseText(phase).split(', ')
+    const facts = doingText(phase).split(', ')
     while (facts.length > 1 && facts.join(', ').length > width) facts.pop()
     return facts.join(', ')
   })

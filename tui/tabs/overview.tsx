@@ -87,7 +87,13 @@ function wide({ view, columns, rows, theme }: TabProps): ReactElement {
         />
       </Side>
       <Side>
-        <Panel title="Last step" width={half} height={low} theme={theme} rows={stepRows(view, half - 4, theme)} />
+        <Panel
+          title="Last step"
+          width={half}
+          height={low}
+          theme={theme}
+          rows={stepRows(view, half - 4, theme)}
+        />
         <Panel
           title="Stability"
           width={columns - half}
@@ -132,7 +138,13 @@ function medium({ view, columns, rows, theme }: TabProps): ReactElement {
         rows={learningRows(view, columns - 4, high - 2, theme)}
       />
       <Side>
-        <Panel title="Last step" width={half} height={6} theme={theme} rows={stepRows(view, half - 4, theme)} />
+        <Panel
+          title="Last step"
+          width={half}
+          height={6}
+          theme={theme}
+          rows={stepRows(view, half - 4, theme)}
+        />
         <Panel
           title="Stability"
           width={other}

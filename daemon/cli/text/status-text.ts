@@ -9,6 +9,7 @@ import {
   decimal,
   detectable,
   directionOf,
+  doingText,
   duration,
   type Evaluation,
   learntText,
@@ -34,7 +35,7 @@ export function statusText(s: Snapshot, program = 'waggle'): string[] {
       'state',
       `${s.state}${s.detail && !s.phases ? `: ${s.detail}` : ''}  up ${duration(s.time - node.startedAt)}`,
     ],
-    ['doing', (s.phases ?? []).map(phaseText).join('; ')],
+    ['doing', (s.phases ?? []).map(doingText).join('; ')],
     [
       'model',
       model &&

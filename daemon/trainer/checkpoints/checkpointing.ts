@@ -143,7 +143,6 @@ function bytesOf({ weights, optimizer }: Trained): number {
     .reduce((sum, { byteLength }) => sum + byteLength, 0)
 }
 
-
 export interface Restored {
   checkpoint: Checkpoint
   /** The trained adapter; undefined if all weights are trained. */
