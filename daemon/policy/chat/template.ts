@@ -4,10 +4,10 @@
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
-import type { Body } from './jinja/nodes.ts'
-import { parseTemplate } from './jinja/parser.ts'
+import { formatDate } from './jinja/built-in/strftime.ts'
 import { renderTemplate } from './jinja/render.ts'
-import { formatDate } from './jinja/strftime.ts'
+import type { Body } from './jinja/syntax/nodes.ts'
+import { parseTemplate } from './jinja/syntax/parser.ts'
 
 export interface ChatMessage {
   role: 'system' | 'user' | 'assistant' | 'tool'

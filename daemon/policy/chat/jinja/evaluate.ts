@@ -2,10 +2,10 @@
 
 import type { Engine } from './engine.ts'
 import { attribute, item, slice } from './members.ts'
-import type { CallArguments, Expression, FilterCall } from './nodes.ts'
 import { binary, compare, concat, negative } from './operators.ts'
 import type { Scope } from './scope.ts'
 import { show } from './show.ts'
+import type { CallArguments, Expression, FilterCall } from './syntax/nodes.ts'
 import {
   Callable,
   Dict,

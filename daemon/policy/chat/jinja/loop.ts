@@ -1,10 +1,10 @@
 // `for`, with its variable `loop`.
 
 import { evaluate } from './evaluate.ts'
-import type { ForLoop } from './nodes.ts'
 import { isEqual } from './operators.ts'
-import { Out, type Rendering } from './render.ts'
+import { Out, type Rendering } from './out.ts'
 import { Scope } from './scope.ts'
+import type { ForLoop } from './syntax/nodes.ts'
 import {
   Callable,
   type Given,

@@ -1,9 +1,10 @@
 // `x.name`, `x[key]` and slices.
 
 import type { Budget } from './budget.ts'
-import { dictMethod, listMethod } from './methods.ts'
+import { dictMethod, listMethod } from './built-in/methods.ts'
+import { textMethod } from './built-in/text-methods.ts'
+import { formatBraces } from './format.ts'
 import { characters } from './text.ts'
-import { textMethod } from './text-methods.ts'
 import {
   Callable,
   Dict,
@@ -52,11 +53,29 @@ function own(of: Value, name: string, budget: Budget): Value | undefined {
   // The sandbox hides them.
   if (name.startsWith('_')) return undefined
   const text = textOf(of)
-  if (text !== undefined) return textMethod(text, name, budget)
+  if (text !== undefined)
+    return name === 'format' || name === 'format_map'
+      ? formatMethod(text, name, budget)
+      : textMethod(text, name, budget)
   if (of instanceof Dict) return dictMethod(of, name)
   if (of instanceof Tuple && of.names.includes(name)) return of.items[of.names.indexOf(name)]
   if (Array.isArray(of) || of instanceof Tuple) return listMethod(of, name, budget)
   return undefined
+}
+
+function formatMethod(self: string, name: string, budget: Budget): Callable {
+  return new Callable(name, ({ positional, named }) => {
+    const isMap = name === 'format_map'
+    const map = isMap ? positional[0] : undefined
+    if (isMap && !(map instanceof Dict)) throw new TypeErrorOf('format_map needs a dict')
+    return formatBraces(self, {
+      positional: isMap ? [] : positional,
+      named: (key) => (map instanceof Dict ? map.get(key) : named.get(key)),
+      member: (value, key, isItem) =>
+        isItem ? item(value, /^\d+$/.test(key) ? BigInt(key) : key, budget) : attribute(value, key, budget),
+      budget,
+    })
+  })
 }
 
 function at(of: Value, key: Value, budget: Budget): Value | undefined {

@@ -1,16 +1,16 @@
 // Runs a template.
 
 import { Budget, TemplateLimitError } from './budget.ts'
-import type { Engine } from './engine.ts'
+import { FILTERS } from './built-in/filters.ts'
+import { globalsOf } from './built-in/globals.ts'
+import { TESTS } from './built-in/tests.ts'
 import { argumentsOf, call, evaluate, filtered } from './evaluate.ts'
-import { FILTERS } from './filters.ts'
-import { globalsOf } from './globals.ts'
 import { fromJson } from './json.ts'
 import { runLoop } from './loop.ts'
-import type { Body, Signature, Statement, Target } from './nodes.ts'
+import { type Ended, Out, type Rendering } from './out.ts'
 import { Scope } from './scope.ts'
 import { show } from './show.ts'
-import { TESTS } from './tests.ts'
+import type { Body, Signature, Statement, Target } from './syntax/nodes.ts'
 import {
   Callable,
   Dict,
@@ -22,31 +22,6 @@ import {
   typeName,
   type Value,
 } from './values.ts'
-
-/** Why a body ended before its last statement. */
-export type Ended = 'break' | 'continue' | undefined
-
-export interface Rendering extends Engine {
-  run(body: Body, scope: Scope, out: Out): Ended
-  assign(target: Target, value: Value, scope: Scope): void
-}
-
-export class Out {
-  readonly #parts: string[] = []
-  readonly #budget: Budget
-  constructor(budget: Budget) {
-    this.#budget = budget
-  }
-
-  put(text: string): void {
-    this.#budget.writes(text.length)
-    this.#parts.push(text)
-  }
-
-  text(): string {
-    return this.#parts.join('')
-  }
-}
 
 /**
  * The template's text. `values` are JSON; numbers may be those of JSON.rawJSON. Throws an Error whose message says the

@@ -1,15 +1,12 @@
 // Filters of single values and of text. Left out, and so refused by name: those that draw at random, that make HTML,
 // or that no chat template has a use for.
 
-import { bind, intIn, textIn } from './arguments.ts'
-import type { Engine, Filter } from './engine.ts'
-import { fixed, formatPercent } from './format.ts'
-import { dump } from './json.ts'
-import { LIST_FILTERS } from './list-filters.ts'
-import { escapeHtml, length } from './operators.ts'
-import { show } from './show.ts'
-import * as text from './text.ts'
-import { pad, replace } from './text-methods.ts'
+import type { Engine, Filter } from '../engine.ts'
+import { fixed, formatPercent } from '../format.ts'
+import { dump } from '../json.ts'
+import { escapeHtml, length } from '../operators.ts'
+import { show } from '../show.ts'
+import * as text from '../text.ts'
 import {
   Dict,
   DictView,
@@ -22,7 +19,10 @@ import {
   typeName,
   Undefined,
   type Value,
-} from './values.ts'
+} from '../values.ts'
+import { bind, intIn, textIn } from './arguments.ts'
+import { LIST_FILTERS } from './list-filters.ts'
+import { pad, replace } from './text-methods.ts'
 
 /** A filter that makes text of text. What is safe as HTML stays so. */
 function ofText(

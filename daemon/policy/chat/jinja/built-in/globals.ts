@@ -1,9 +1,7 @@
 // What templates find defined: Jinja's own functions, and the two that Hugging Face adds.
 
-import { bind, intIn, textIn } from './arguments.ts'
-import type { Budget } from './budget.ts'
-import { show } from './show.ts'
-import { formatDate } from './strftime.ts'
+import type { Budget } from '../budget.ts'
+import { show } from '../show.ts'
 import {
   Callable,
   Dict,
@@ -14,7 +12,9 @@ import {
   Range,
   TypeErrorOf,
   type Value,
-} from './values.ts'
+} from '../values.ts'
+import { bind, intIn, textIn } from './arguments.ts'
+import { formatDate } from './strftime.ts'
 
 export function globalsOf(budget: Budget): Map<string, Value> {
   const functions: Record<string, (given: Given) => Value> = {

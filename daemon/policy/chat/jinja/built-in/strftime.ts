@@ -1,7 +1,7 @@
 // The date that templates see. It is always the same, so a prompt is the same on every node and on every day: a peer
 // that makes it again gets the same tokens. Llama 3 has this date in its own template.
 
-import { TypeErrorOf } from './values.ts'
+import { TypeErrorOf } from '../values.ts'
 
 const FIELDS: Record<string, string> = {
   ...{ a: 'Fri', A: 'Friday', w: '5', u: '5', d: '26', e: '26', b: 'Jul', h: 'Jul', B: 'July', m: '07' },

@@ -1,7 +1,7 @@
 // Splits a template into tokens by the rules of Python's Jinja with the options that Hugging Face gives it for chat
 // templates: `trim_blocks` and `lstrip_blocks` are on, and one newline at the end of the template is dropped.
 
-import { isIdentifier, rstrip, SPACE } from './text.ts'
+import { isIdentifier, rstrip, SPACE } from '../text.ts'
 
 /** `open` has the value `{{` or `{%`. */
 export type TokenType = 'data' | 'name' | 'string' | 'int' | 'float' | 'op' | 'open' | 'close' | 'end'

@@ -1,6 +1,6 @@
 // The arguments of a call, read by name as Python does.
 
-import { type Given, isNumber, TypeErrorOf, textOf, typeName, type Value } from './values.ts'
+import { type Given, isNumber, TypeErrorOf, textOf, typeName, type Value } from '../values.ts'
 
 /** The values of the parameters; undefined for those that are not given. Throws for arguments beyond them. */
 export function bind(

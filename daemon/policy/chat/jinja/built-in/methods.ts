@@ -1,9 +1,9 @@
 // Methods of lists, tuples and dicts. The sandbox of chat templates allows none that change them.
 
+import type { Budget } from '../budget.ts'
+import { isEqual } from '../operators.ts'
+import { Callable, Dict, DictView, type Given, type Tuple, TypeErrorOf, type Value } from '../values.ts'
 import { bind, intIn } from './arguments.ts'
-import type { Budget } from './budget.ts'
-import { isEqual } from './operators.ts'
-import { Callable, Dict, DictView, type Given, type Tuple, TypeErrorOf, type Value } from './values.ts'
 
 function unsafe(type: string, name: string): Callable {
   return new Callable(name, () => {

@@ -1,10 +1,8 @@
 // Tests, as in `x is defined`.
 
-import { bind, intIn } from './arguments.ts'
-import type { Test } from './engine.ts'
-import { binary, compare, contains, isEqual } from './operators.ts'
-import { show } from './show.ts'
-import { textMethod } from './text-methods.ts'
+import type { Test } from '../engine.ts'
+import { binary, compare, contains, isEqual } from '../operators.ts'
+import { show } from '../show.ts'
 import {
   Callable,
   Dict,
@@ -18,7 +16,9 @@ import {
   textOf,
   Undefined,
   type Value,
-} from './values.ts'
+} from '../values.ts'
+import { bind, intIn } from './arguments.ts'
+import { textMethod } from './text-methods.ts'
 
 const plain =
   (is: (value: Value) => boolean): Test =>

@@ -1,12 +1,11 @@
 // Filters of lists. Those that return a generator in Python return one here.
 
-import { bind, intIn, textIn } from './arguments.ts'
-import type { Budget } from './budget.ts'
-import type { Engine, Filter } from './engine.ts'
-import { item } from './members.ts'
-import { binary, isEqual, order } from './operators.ts'
-import { show } from './show.ts'
-import { characters } from './text.ts'
+import type { Budget } from '../budget.ts'
+import type { Engine, Filter } from '../engine.ts'
+import { item } from '../members.ts'
+import { binary, isEqual, order } from '../operators.ts'
+import { show } from '../show.ts'
+import { characters } from '../text.ts'
 import {
   Dict,
   Generator,
@@ -20,7 +19,8 @@ import {
   typeName,
   Undefined,
   type Value,
-} from './values.ts'
+} from '../values.ts'
+import { bind, intIn, textIn } from './arguments.ts'
 
 type Pick = (value: Value) => Value
 

@@ -1,21 +1,9 @@
-// Methods of Python's `str`.
+// Methods of Python's `str`, without `format`, which reads members of any value.
 
+import type { Budget } from '../budget.ts'
+import * as text from '../text.ts'
+import { Callable, type Given, listOf, Tuple, TypeErrorOf, textOf, typeName, type Value } from '../values.ts'
 import { bind, intIn, textIn } from './arguments.ts'
-import type { Budget } from './budget.ts'
-import { formatBraces } from './format.ts'
-import { attribute, item } from './members.ts'
-import * as text from './text.ts'
-import {
-  Callable,
-  Dict,
-  type Given,
-  listOf,
-  Tuple,
-  TypeErrorOf,
-  textOf,
-  typeName,
-  type Value,
-} from './values.ts'
 
 type Method = (self: string, given: Given, budget: Budget, name: string) => Value
 
@@ -214,19 +202,6 @@ const joining: Method = (self, given, budget, name) => {
   return texts.join(self)
 }
 
-const formatting: Method = (self, { positional, named }, budget, name) => {
-  const isMap = name === 'format_map'
-  const map = isMap ? positional[0] : undefined
-  if (isMap && !(map instanceof Dict)) throw new TypeErrorOf('format_map needs a dict')
-  return formatBraces(self, {
-    positional: isMap ? [] : positional,
-    named: (key) => (map instanceof Dict ? map.get(key) : named.get(key)),
-    member: (value, key, isItem) =>
-      isItem ? item(value, /^\d+$/.test(key) ? BigInt(key) : key, budget) : attribute(value, key, budget),
-    budget,
-  })
-}
-
 const DIGITS =
   '\\p{Nd}\\u{b2}\\u{b3}\\u{b9}\\u{1369}-\\u{1371}\\u{19da}\\u{2070}\\u{2074}-\\u{2079}\\u{2080}-\\u{2089}\\u{2460}-\\u{2468}\\u{2474}-\\u{247c}\\u{2488}-\\u{2490}\\u{24ea}\\u{24f5}-\\u{24fd}\\u{24ff}\\u{2776}-\\u{277e}\\u{2780}-\\u{2788}\\u{278a}-\\u{2792}\\u{10a40}-\\u{10a43}\\u{10e60}-\\u{10e68}\\u{11052}-\\u{1105a}\\u{1f100}-\\u{1f10a}'
 
@@ -258,8 +233,6 @@ const METHODS: Record<string, Method> = {
     })
   },
   find: finding,
-  format: formatting,
-  format_map: formatting,
   index: indexing,
   isalnum: every(new RegExp(`^[\\p{L}\\p{N}${DIGITS}]+$`, 'u')),
   isalpha: every(/^\p{L}+$/u),
