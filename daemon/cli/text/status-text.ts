@@ -15,7 +15,6 @@ import {
   learntText,
   nextText,
   percent,
-  phaseText,
   refusalsText,
   type Snapshot,
   shareOf,
