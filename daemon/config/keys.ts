@@ -55,7 +55,7 @@ export function configKeys(): Key[] {
       default: schema.default,
       env: `WAGGLE_${path.join('_').toUpperCase()}`,
       ...(schema.enum ? { choices: schema.enum } : {}),
-      ...(schema.items?.properties ? { wordIs: schema.items.properties.use ? 'use' : 'name' } : {}),
+      ...(schema.items?.properties ? { wordIs: schema.items.properties.name ? 'name' : 'use' } : {}),
       ...(schema.items?.properties && schema.items.additionalProperties === false
         ? {
             entry: Object.entries(schema.items.properties).map(([name, { description = '' }]) => ({

@@ -9,26 +9,30 @@ export function watchedDisk(disk: Disk, onBytes: (bytes: number) => void): Disk 
     moved += bytes
     onBytes(moved)
   }
-  return {
-    ...disk,
-    async open(path, mode) {
-      const file = await disk.open(path, mode)
-      const watched: DiskFile = {
-        async read(into, position) {
-          const bytes = await file.read(into, position)
-          count(bytes)
-          return bytes
-        },
-        async append(bytes) {
-          await file.append(bytes)
-          count(bytes.length)
-        },
-        sync: () => file.sync(),
-        close: () => file.close(),
-      }
-      return watched
-    },
+  const open: Disk['open'] = async (path, mode) => {
+    const file = await disk.open(path, mode)
+    const watched: DiskFile = {
+      async read(into, position) {
+        const bytes = await file.read(into, position)
+        count(bytes)
+        return bytes
+      },
+      async append(bytes) {
+        await file.append(bytes)
+        count(bytes.length)
+      },
+      sync: () => file.sync(),
+      close: () => file.close(),
+    }
+    return watched
   }
+  // A disk may be an object of a class, whose methods a copy would not have.
+  return new Proxy(disk, {
+    get(target, key) {
+      const value: unknown = key === 'open' ? open : Reflect.get(target, key)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
 }
 
 /** The large files in a model's folder. */

@@ -46,6 +46,13 @@ test('up says what it is doing from the first moment, and how it goes within sec
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   try {
     const { node } = scripted()
+    const { snapshot } = node
+    let published = 0
+    node.snapshot = () => {
+      const now = snapshot()
+      published += 1
+      return { ...now, ...(now.rollouts && { rollouts: { ...now.rollouts, published } }) }
+    }
     const said: string[] = []
     const { stdout, stderr } = await waggle(['up', '--home', freshHome()], {
       runNode: async ({ onProgress }) => {

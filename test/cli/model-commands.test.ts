@@ -239,7 +239,7 @@ describe('generate and chat', () => {
   })
 })
 
-test('a model by name is fetched with progress, listed, and scored with', async () => {
+test('a model by name is fetched, listed, and scored with', async () => {
   const files: Record<string, Buffer> = {}
   const { readFile } = await import('node:fs/promises')
   for (const name of ['config.json', 'model.safetensors', 'tokenizer.json', 'tokenizer_config.json'])
@@ -250,7 +250,6 @@ test('a model by name is fetched with progress, listed, and scored with', async 
     expect((await waggle(['model', 'list', '--home', home], { env })).stderr).toMatch(/no models in/)
     const pulled = await waggle(['model', 'pull', 'org/tiny', '--home', home], { env, tty: true })
     expect(pulled.stdout).toMatch(/snapshots/)
-    expect(pulled.stderr).toMatch(/\[#+\] 100 %/)
     expect((await waggle(['model', 'list', '--home', home], { env })).stdout).toMatch(
       /org\/tiny +main +c0ffee0000 .* complete/,
     )
