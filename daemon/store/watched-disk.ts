@@ -38,14 +38,18 @@ export function watchedDisk(disk: Disk, onBytes: (bytes: number) => void): Disk 
 /** The large files in a model's folder. */
 export const WEIGHT_FILES = /\.safetensors$/
 
-/** The size of a file, or of the files in a folder whose name matches; links are followed. */
+/**
+ * The size of a file, or of the files in a folder whose name matches; links are followed. What is missing counts 0:
+ * whoever reads it says so.
+ */
 export async function sizeOf(path: string, name: RegExp, { disk }: { disk: Disk }): Promise<number> {
-  const real = await disk.realPath(path)
+  const follow = (link: string): Promise<string> => disk.realPath(link).catch(() => link)
+  const real = await follow(path)
   const facts = await disk.stat(real)
   if (facts?.kind !== 'directory') return facts?.size ?? 0
   const names = (await disk.readDirectory(real)).filter((one) => name.test(one))
   const sizes = await Promise.all(
-    names.map(async (one) => (await disk.stat(await disk.realPath(`${real}/${one}`)))?.size ?? 0),
+    names.map(async (one) => (await disk.stat(await follow(`${real}/${one}`)))?.size ?? 0),
   )
   return sizes.reduce((a, b) => a + b, 0)
 }
