@@ -44,7 +44,7 @@ describe('a command line that cannot be understood ends with 2 and says what to 
     [['status', '--json=yes'], '--json takes no value'],
     [['status', 'now'], 'status takes no argument "now"'],
     [['join'], 'join needs a target'],
-    [['join', 'somebody'], '"somebody" is not a peer ID, a peer's name, a multiaddr or an invite'],
+    [['join', 'somebody'], '"somebody" is not a peer ID, a peer\'s name, a multiaddr or an invite'],
     [['config', 'chek'], 'action must be one of show, check, path, not "chek". Did you mean "check"?'],
     [['config', 'show', '--set', 'x'], '--set needs KEY=VALUE, not "x"'],
     [['eval', '--prompts', '-3'], '--prompts must be a whole number'],
