@@ -174,6 +174,7 @@ function unitOf({ name, unit, kind }: Metric): string {
 
 /** Label names that a metric has, from its own table of what to read. */
 const LABELS: Record<string, string> = {
+  trained_last_hour: 'origin',
   accuracy: 'task',
   eval_task_accuracy: 'task',
   staleness: 'quantile',
