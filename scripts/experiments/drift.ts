@@ -16,10 +16,10 @@ import {
   untested,
 } from '../../daemon/trainer/sharing/typicality.ts'
 import { evidenceOf } from '../../daemon/trainer/watch.ts'
+import { openRecords } from '../lab/frame/records.ts'
 import { markdown } from '../lab/frame/statistics.ts'
 import { createLocalEngine } from './in-process/engine.ts'
 import { createNode } from './in-process/node.ts'
-import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
 import { runRounds } from './in-process/swarm.ts'
 import { thisMachine } from './machine.ts'

@@ -8,10 +8,10 @@
 
 import { parseArgs } from 'node:util'
 import { TASKS } from '../../plugins/tasks/index.ts'
+import { openRecords } from '../lab/frame/records.ts'
 import { markdown, mean, questionsOf, show, summary } from '../lab/frame/statistics.ts'
 import { createLocalEngine } from './in-process/engine.ts'
 import { createLearnerAlone } from './in-process/learner-alone.ts'
-import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
 import { type Learnt, learnFromTokens } from './in-process/token-budget.ts'
 import { thisMachine } from './machine.ts'

@@ -20,7 +20,7 @@ import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import numberSorting from '../../plugins/tasks/arithmetic/number-sorting.ts'
 import { withExamples } from '../../plugins/tasks/examples.ts'
 import { pythonWith } from '../agents/venv.ts'
-import { openRecords } from './in-process/records.ts'
+import { openRecords } from '../lab/frame/records.ts'
 import { thisMachine } from './machine.ts'
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url))

@@ -14,10 +14,10 @@ import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { withExamples } from '../../plugins/tasks/examples.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import type { Estimate } from '../../protocol/api/index.ts'
+import { openRecords } from '../lab/frame/records.ts'
 import { markdown, mean } from '../lab/frame/statistics.ts'
 import { createLocalEngine } from './in-process/engine.ts'
 import { createNode, DEFAULT_CORRECTIONS } from './in-process/node.ts'
-import { openRecords } from './in-process/records.ts'
 import { thisMachine } from './machine.ts'
 
 const { values: flags } = parseArgs({

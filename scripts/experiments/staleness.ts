@@ -10,10 +10,10 @@
 // 32 versions matter. Nothing guards: a policy that falls apart stays so. Runs are kept as they end.
 
 import { parseArgs } from 'node:util'
+import { openRecords } from '../lab/frame/records.ts'
 import { markdown, mean, questionsOf, show, summary } from '../lab/frame/statistics.ts'
 import { createLocalEngine } from './in-process/engine.ts'
 import { createLearnerAlone, type PluginChoice } from './in-process/learner-alone.ts'
-import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
 import { thisMachine } from './machine.ts'
 

@@ -2,7 +2,7 @@
 // each along the way, and keeps finished runs.
 
 import type { PluginHost } from '../../../daemon/host/host.ts'
-import { openRecords } from './records.ts'
+import { openRecords } from '../../lab/frame/records.ts'
 
 export interface ArmRun {
   arm: string
