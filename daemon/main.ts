@@ -279,7 +279,7 @@ export const runNode: RunNode = async ({
 
     // ── Agents ──────────────────────────────────────────────────────────────
     const agents = await openAgents(
-      { config, paths, self, model: found.name, rows },
+      { config, paths, self, model: found.name, rows, conversation: models.plan.conversation },
       {
         ...{ core, policy, tasks, pool, journal, changed, closers, now, monotonic, after, randomBytes },
         isPaused: isHeld,

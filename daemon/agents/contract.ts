@@ -23,6 +23,8 @@ export interface GatewayOptions {
   maxNewTokens: number
   /** Most tokens of prompt and answer together. */
   context: number
+  /** The most that the model could read. */
+  modelContext: number
   vocabulary: number
   /** The name by which callers may ask for the model. */
   model: string

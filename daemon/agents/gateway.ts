@@ -120,6 +120,7 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
     url: server?.url,
     info: () => ({
       ...(server ? { listen: server.url } : {}),
+      ...{ maxTokens: options.context, modelContext: options.modelContext },
       ...(players.length > 0 ? { environments: players.map(troubleOf) } : {}),
       ...book.info(),
     }),

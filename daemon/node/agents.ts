@@ -16,11 +16,11 @@ import type { Journal } from '../control/journal/journal.ts'
 import type { NodeCore } from '../core/core.ts'
 import { tokenOf } from '../http/index.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
+import type { MemoryPlan } from '../policy/memory-plan/index.ts'
 import type { TaskBook } from '../rollout/tasks.ts'
 import type { Waker } from '../rollout/waker.ts'
 import type { Pool } from '../store/pool/pool.ts'
 import type { Closers } from './begin.ts'
-import { conversationLimit } from './models.ts'
 
 export interface AgentsOptions {
   config: Config
@@ -31,6 +31,8 @@ export interface AgentsOptions {
   model: string
   /** Dataset rows of each environment, in the order of the config. */
   rows: readonly (readonly Row[])[]
+  /** The memory plan's limit of a conversation in tokens, and the model's context. */
+  conversation: MemoryPlan['conversation']
 }
 
 export interface AgentsParts {
@@ -49,7 +51,7 @@ export interface AgentsParts {
 }
 
 export async function openAgents(
-  { config, paths, self, model, rows }: AgentsOptions,
+  { config, paths, self, model, rows, conversation }: AgentsOptions,
   { core, policy, tasks, pool, journal, changed, closers, isPaused, ...by }: AgentsParts,
 ): Promise<AgentGateway | undefined> {
   const { listen, strict, rollout_seconds: rolloutSeconds, max_open: maxOpen } = config.agents
@@ -82,7 +84,8 @@ export async function openAgents(
       groupSize: config.rollout.group_size,
       temperature: config.rollout.temperature,
       maxNewTokens: config.model.max_completion_tokens,
-      context: conversationLimit(config, spec),
+      context: conversation?.limit ?? spec.contextLength,
+      modelContext: spec.contextLength,
       vocabulary: spec.vocabulary,
     },
     {

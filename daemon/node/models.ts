@@ -86,9 +86,7 @@ export async function openModels(
         const wish = wishOf({
           config,
           questions: sampleQuestions(tasks, config.tasks),
-          ...(config.agents.listen === undefined && config.environments.length === 0
-            ? {}
-            : { conversation: conversationLimit(config, spec) - config.model.max_completion_tokens }),
+          contextLength: spec.contextLength,
           tokenizer,
           checkpoint: latest && trainedMeta(latest.meta),
           memory: memoryHere(),
@@ -134,9 +132,4 @@ function changedModel({ directory, name }: FoundModel): WaggleError {
       data: { directory },
     },
   )
-}
-
-/** Maximum number of tokens in an agent's conversation. */
-export function conversationLimit({ agents }: Config, { contextLength }: { contextLength: number }): number {
-  return Math.min(contextLength, agents.max_tokens)
 }

@@ -319,6 +319,9 @@ export interface SharingContributor {
 export interface AgentsInfo {
   /** Where the gateway listens; absent if the node only plays served environments. */
   listen?: string
+  /** Most tokens of a conversation, prompt and answer together, and of the model's context. */
+  maxTokens?: number
+  modelContext?: number
   /** Environments served by others, with the reason if one cannot be played at present. */
   environments?: Array<{ name: string; trouble?: string }>
   /** Open rollouts. */

@@ -93,6 +93,7 @@ async function throughGateway(): Promise<Rate> {
         maxNewTokens: MOST,
         author: 'self',
         context: spec.contextLength,
+        modelContext: spec.contextLength,
         vocabulary: spec.vocabulary,
       },
     },

@@ -42,11 +42,21 @@ describe('wishes', () => {
     expect(g.tokenizer.decodeCompletion(Int32Array.from(body.choices[0].token_ids))).toBe('one two three')
   })
 
-  it('for a longer conversation than the context are told so', async () => {
-    g = await testGateway({ write: () => 'x', context: 128 })
-    const { status, body } = await g.chat(await g.open(), [user('word '.repeat(100))])
+  it('for a longer conversation than is allowed are told the limit, the context and what to set', async () => {
+    g = await testGateway({ write: () => 'x', context: 128, modelContext: 1024, maxNewTokens: 64 })
+    const opened = await g.open()
+    expect(opened).toMatchObject({ max_tokens: 128, model_context: 1024 })
+    expect(g.info()).toMatchObject({ maxTokens: 128, modelContext: 1024 })
+    const { status, body } = await g.chat(opened, [user('word '.repeat(100))])
     expect(status).toBe(400)
     expect(body.error.code).toBe('context_length_exceeded')
+    const [, prompt] = /the prompt has (\d+) tokens; .* 128 .*agents.max_tokens.* 1024/.exec(
+      body.error.message,
+    )!
+    // Room for the answer, too.
+    expect(body.error.message).toContain(`agents.max_tokens = ${Number(prompt) + 64}`)
+    const longer = await g.chat(await g.open(), [user('word '.repeat(300))])
+    expect(longer.body.error.message).toContain('a model with a longer context')
     // What fits gets the tokens that are left.
     expect((await g.chat(await g.open(), [user('word '.repeat(15))])).status).toBe(200)
   })

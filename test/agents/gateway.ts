@@ -55,6 +55,7 @@ export interface TestOptions {
   chatTemplate?: string
   maxNewTokens?: number
   context?: number
+  modelContext?: number
   environments?: readonly ServedEnvironment[]
   log?: (level: string, message: string) => void
 }
@@ -77,7 +78,15 @@ export async function testGateway({
   const gateway = await openGateway(
     {
       ...{ listen: '127.0.0.1:0', strict: false, rolloutSeconds: 60, maxOpen: 64, groupSize: 2 },
-      ...{ temperature: 1, maxNewTokens: 256, context: 4096, vocabulary: 104, model: 'tiny', author: 'self' },
+      ...{
+        temperature: 1,
+        maxNewTokens: 256,
+        context: 4096,
+        modelContext: 8192,
+        vocabulary: 104,
+        model: 'tiny',
+        author: 'self',
+      },
       ...options,
     },
     {

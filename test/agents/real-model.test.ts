@@ -26,7 +26,11 @@ beforeAll(async () => {
     {
       ...{ listen: '127.0.0.1:0', strict: false, rolloutSeconds: 600, maxOpen: 64, groupSize: 4 },
       ...{ temperature: 1, maxNewTokens: 48, model: 'three-tasks', author: 'self' },
-      ...{ context: model.spec.contextLength, vocabulary: model.spec.vocabulary },
+      ...{
+        context: model.spec.contextLength,
+        modelContext: model.spec.contextLength,
+        vocabulary: model.spec.vocabulary,
+      },
     },
     {
       ...{

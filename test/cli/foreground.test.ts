@@ -42,6 +42,26 @@ test('up says who it is, what it trains, where its files are and what to do next
   expect(stdout).toContain(`waggle join ${SELF}`)
 })
 
+test('up says how long conversations with agents may be, and what the model could read', async () => {
+  const started = scripted()
+  const { node } = started
+  const { snapshot } = node
+  node.snapshot = () => ({
+    ...snapshot(),
+    agents: {
+      ...{ listen: 'http://127.0.0.1:4290', maxTokens: 2048, modelContext: 8192 },
+      ...{ open: 0, begun: 0, rewarded: 0, groups: 0, rows: 0, dropped: {} },
+    },
+  })
+  const { stdout } = await waggle(['up', '--home', freshHome()], {
+    runNode: started.runNode,
+    onOutput: (all) => all.includes('next ') && node.stop(),
+  })
+  expect(stdout).toContain(
+    "conversations of up to 2048 tokens (agents.max_tokens); the model's context has 8192",
+  )
+})
+
 test('up says what it is doing from the first moment, and how it goes within seconds', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   try {

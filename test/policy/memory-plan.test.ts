@@ -118,12 +118,14 @@ test('a home goes on as it began', () => {
     rollout: { group_size: 8 },
     training: { method: 'auto', lora_rank: 8, lora_alpha: 16, foreign_groups: 0 },
     swarm: { enabled: true },
+    agents: { max_tokens: 0 },
+    environments: [],
   }
   const tokenizer = { encodePrompt: (text: string) => new Int32Array(text.length) }
   const parts = {
     config,
     questions: [{ question: 'a' }, { question: 'abcd' }],
-    tokenizer,
+    ...{ tokenizer, contextLength: 8192 },
     memory: { available: 1, used: 1, limit: 0 },
   }
   const fresh = wishOf({ ...parts, checkpoint: undefined })
@@ -144,6 +146,71 @@ test('a home goes on as it began', () => {
   )
 })
 
+test('conversations are planned for 2048 tokens, or the model’s context if that is shorter', () => {
+  const conversationOf = (contextLength: number, max_tokens = 0, isOn = true) =>
+    wishOf({
+      config: {
+        model: { max_completion_tokens: 96 },
+        engine: { memory_gb: 4, micro_batch_tokens: 0 },
+        rollout: { group_size: 8 },
+        training: { method: 'auto', lora_rank: 8, lora_alpha: 16, foreign_groups: 0 },
+        swarm: { enabled: true },
+        agents: { ...(isOn && { listen: 'a:1' }), max_tokens },
+        environments: [],
+      },
+      ...{ questions: [], tokenizer: { encodePrompt: () => new Int32Array(1) }, contextLength },
+      ...{ checkpoint: undefined, memory: { available: 1, used: 1, limit: 0 } },
+    }).conversation
+  expect(conversationOf(8192)).toEqual({ least: 2048, most: 8192, context: 8192 })
+  expect(conversationOf(512)).toEqual({ least: 512, most: 512, context: 512 })
+  expect(conversationOf(8192, 4096)).toEqual({ least: 4096, most: 4096, context: 8192 })
+  expect(conversationOf(512, 4096)).toEqual({ least: 512, most: 512, context: 512 })
+  expect(conversationOf(8192, 0, false)).toBeUndefined()
+})
+
+test('the limit of conversations grows with memory up to the context, and costs no method and no sequences', () => {
+  const conversation = { least: 2048, most: 32_768, context: 32_768 }
+  let last = 0
+  for (let budget = 5e9; budget < 400e9; budget *= 1.3) {
+    const least = plan({ budget, conversation: { ...conversation, most: 2048 } })
+    const longest = plan({ budget, conversation })
+    const limit = longest.conversation!.limit
+    expect(longest.estimate.total).toBeLessThanOrEqual(budget)
+    expect(longest).toMatchObject({ adapter: least.adapter, base: least.base, slots: least.slots })
+    expect(limit).toBeGreaterThanOrEqual(2048)
+    // One token more does not fit, or is more than the model reads.
+    const more = { least: limit + 1, most: limit + 1, context: 32_768 }
+    if (limit < 32_768) {
+      const longer = fitted({ budget, conversation: more })
+      const isSame = longer?.slots === least.slots && !longer.adapter === !least.adapter
+      expect(isSame).toBe(false)
+    }
+    last = limit
+  }
+  expect(last).toBe(32_768)
+})
+
+function fitted(change: Partial<Wish>) {
+  try {
+    return plan(change)
+  } catch {
+    return undefined
+  }
+}
+
+test('a refusal names shorter conversations, if they would fit', () => {
+  const budget = 6e9
+  const long = { least: 32_768, most: 32_768, context: 32_768 }
+  let hint = ''
+  try {
+    plan({ budget, conversation: long })
+  } catch (error) {
+    hint = (error as WaggleError).hint ?? ''
+  }
+  const limit = Number(/agents.max_tokens = (\d+)/.exec(hint)![1])
+  expect(() => plan({ budget, conversation: { ...long, least: limit, most: limit } })).not.toThrow()
+})
+
 test('what is kept of conversations is counted if there are any', () => {
   const size = { slots: 8, microBatchTokens: 512, checkpointing: false }
   const without = estimateMemory(SPEC, { ...WISH.work, ...size })
@@ -155,6 +222,11 @@ test('the plan in words has every part', () => {
   const text = planText(plan({ budget: 8e9 }))
   for (const word of ['LoRA of rank 16', 'tokens at once', 'model ', 'optimizer ', 'activations ', 'cache '])
     expect(text).toContain(word)
+  const conversation = { least: 2048, most: 32_768, context: 32_768 }
+  const { limit } = plan({ budget: 8e9, conversation }).conversation!
+  expect(planText(plan({ budget: 8e9, conversation }))).toContain(
+    `conversations of up to ${limit} tokens of the model's 32768`,
+  )
 })
 
 test("models of plugins' roles are counted: four arrays of what is trained and three copies, and their work", () => {

@@ -53,7 +53,7 @@ export interface Book {
   readonly active: number
   /** True if a rollout with this request would begin a new group. */
   begins(request: OpenRequest): boolean
-  info(): Omit<AgentsInfo, 'listen' | 'environments'>
+  info(): Omit<AgentsInfo, 'listen' | 'environments' | 'maxTokens' | 'modelContext'>
 }
 
 /** How many ended rollouts are kept, so that they can be read and their reward can be repeated. */

@@ -16,8 +16,9 @@ import { callsOf, openRequest, outcomeIn, rewardIn, stateOf } from './rollouts.t
 export interface ServerOptions {
   listen: string
   model: string
-  /** Most tokens of a conversation. */
+  /** Most tokens of a conversation, and of the model's context. */
   context: number
+  modelContext: number
 }
 
 export interface ServerParts {
@@ -47,7 +48,7 @@ const MODEL = /^\/v1\/models(\/.+|)$/
 const ACTION = /^\/v1\/rollouts\/([\w-]{1,64})(\/calls|\/reward|\/finish)?$/
 
 export async function openServer(
-  { listen, model, context }: ServerOptions,
+  { listen, model, context, modelContext }: ServerOptions,
   by: ServerParts,
 ): Promise<AgentServer> {
   const { book, token, dialects } = by
@@ -87,6 +88,8 @@ export async function openServer(
       base_url: `${url}/rollouts/${id}/v1`,
       api_key: key,
       expires_at: expiresAt,
+      max_tokens: context,
+      model_context: modelContext,
     })
   }
 

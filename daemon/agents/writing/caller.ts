@@ -40,6 +40,8 @@ export interface CallerOptions {
   maxNewTokens: number
   /** Most tokens of prompt and answer together. */
   context: number
+  /** The most that the model could read. */
+  modelContext: number
   vocabulary: number
 }
 
@@ -75,14 +77,7 @@ export function createCaller(
     const wrong = prompt.find((token) => token < 0 || token >= options.vocabulary)
     if (wrong !== undefined)
       throw invalid(`token ${wrong} is outside the model's vocabulary of ${options.vocabulary}`)
-    if (prompt.length >= options.context) {
-      throw new HttpError(
-        400,
-        'context_length_exceeded',
-        `the prompt has ${prompt.length} tokens, and the model's context has ${options.context}`,
-        { hint: 'Shorten the conversation.' },
-      )
-    }
+    if (prompt.length >= options.context) throw tooLong(prompt.length, options)
   }
 
   const admit = (rollout: AgentRollout): void => {
@@ -227,6 +222,21 @@ function earlier(
       (isRetry ||
         attempt.delivery.state === 'lost' ||
         (attempt.isRetry && attempt.delivery.state === 'pending')),
+  )
+}
+
+function tooLong(length: number, { context, modelContext, maxNewTokens }: CallerOptions): HttpError {
+  const wanted = Math.min(modelContext, length + maxNewTokens)
+  return new HttpError(
+    400,
+    'context_length_exceeded',
+    `the prompt has ${length} tokens; a conversation may have ${context} (agents.max_tokens), the model's context has ${modelContext}`,
+    {
+      hint:
+        length < modelContext
+          ? `Start the node with agents.max_tokens = ${wanted} or more, or shorten the conversation.`
+          : 'Shorten the conversation, or take a model with a longer context.',
+    },
   )
 }
 

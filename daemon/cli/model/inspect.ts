@@ -89,6 +89,7 @@ export function planHere(
   const memory = memoryHere()
   const here = { ...memory, available: memory.available + taken }
   const baseBytes = (precision: BasePrecision) => bytesIn(tensors, spec, precision)
-  const wish = wishOf({ config, questions, tokenizer, checkpoint, memory: here, baseBytes })
+  const { contextLength } = spec
+  const wish = wishOf({ config, questions, contextLength, tokenizer, checkpoint, memory: here, baseBytes })
   return planMemory(name, spec, wish)
 }

@@ -110,7 +110,10 @@ function introduction(
     name,
     `  trains  ${safeText(what, { line: true })}`,
     ...(agents?.listen
-      ? [`  agents  at ${agents.listen}, token in ${join(node.home.state, 'agents.token')}`]
+      ? [
+          `  agents  at ${agents.listen}, token in ${join(node.home.state, 'agents.token')}`,
+          `          conversations of up to ${agents.maxTokens} tokens (agents.max_tokens); the model's context has ${agents.modelContext}`,
+        ]
       : []),
     `  files   ${node.home.state}`,
     `  next    watch it: ${commandLine('top')}${swarm?.enabled ? `   join from another node: ${io.program} join ${node.peerId}` : ''}`,

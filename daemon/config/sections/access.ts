@@ -40,11 +40,11 @@ export const agents = z.strictObject({
     .describe("seconds after which an agent's rollout without a reward is dropped"),
   max_tokens: z
     .int()
-    .min(16)
+    .min(0)
     .max(1_048_576)
-    .default(2048)
+    .default(0)
     .describe(
-      "maximum tokens of an agent's conversation, prompt and answer together; at most the model's context",
+      "maximum tokens of an agent's conversation, prompt and answer together, up to the model's context; 0: as many as memory allows",
     ),
   max_open: z
     .int()

@@ -15,9 +15,23 @@ export interface Wish {
   microBatchTokens: number
   /** Bytes that the node may use in total. */
   budget: number
-  work: Omit<Work, 'slots' | 'microBatchTokens' | 'checkpointing' | 'baseBytes' | 'packs'>
+  work: Omit<
+    Work,
+    'slots' | 'microBatchTokens' | 'checkpointing' | 'baseBytes' | 'packs' | 'hasConversations'
+  >
   /** How frozen weights may be kept; F32 if left out. */
   base?: BaseWish
+  /** Tokens of a conversation, prompt and answer together, if there are conversations with agents or environments. */
+  conversation?: ConversationWish | undefined
+}
+
+export interface ConversationWish {
+  /** What the plan must have room for. */
+  least: number
+  /** The plan is extended towards this, as far as it costs neither the method nor sequences side by side. */
+  most: number
+  /** The model's context. */
+  context: number
 }
 
 export interface BaseWish {
@@ -40,6 +54,8 @@ export interface MemoryPlan {
   budget: number
   /** The estimate includes a separate gradient for peers' groups. */
   mixes: boolean
+  /** Most tokens of a conversation, and the model's context; absent if there are no conversations. */
+  conversation?: { limit: number; context: number }
 }
 
 /** Larger micro-batches gain nothing, because activations should stay in the processor's cache. */
@@ -51,8 +67,29 @@ const ENOUGH = { microBatchTokens: 512, slots: 8 }
 /** Throws E_MODEL if nothing fits. `name` is the model's name, for the message. */
 export function planMemory(name: string, spec: DecoderSpec, wish: Wish): MemoryPlan {
   const plan = fitting(spec, wish)
-  if (plan) return plan
+  if (plan) return extended(spec, wish, plan)
   throw tooLarge(name, spec, wish)
+}
+
+/** The same plan with room for longer conversations, if there is memory for them. */
+function extended(spec: DecoderSpec, wish: Wish, plan: MemoryPlan): MemoryPlan {
+  const { conversation } = wish
+  if (!conversation) return plan
+  const { adapter, base, slots, packs } = plan
+  const same = sizes(wish, plan).filter((size) => size.slots === slots && size.packs === packs)
+  const planFor = (limit: number): MemoryPlan | undefined =>
+    same
+      .map((size) => planOf(spec, wish, { adapter, base, ...size }, limit))
+      .find(({ estimate }) => estimate.total <= wish.budget)
+  let [best, above] = [plan, conversation.most + 1]
+  while (above - best.conversation!.limit > 1) {
+    // The most is tried first, since it often fits.
+    const limit = above > conversation.most ? conversation.most : (best.conversation!.limit + above) >> 1
+    const longer = planFor(limit)
+    if (longer) best = longer
+    else above = limit
+  }
+  return best
 }
 
 /** Whether a node with this plan has the memory to start learning from peers. */
@@ -116,11 +153,24 @@ function sizes({ microBatchTokens, base }: Wish, { base: precision }: Way): Size
   return all.sort((a, b) => cost(a) - cost(b) || b.microBatchTokens - a.microBatchTokens)
 }
 
-function planOf(spec: DecoderSpec, { work, budget, base }: Wish, chosen: Size & Way): MemoryPlan {
+function planOf(
+  spec: DecoderSpec,
+  { work: asked, budget, base, conversation }: Wish,
+  chosen: Size & Way,
+  limit = conversation?.least ?? 0,
+): MemoryPlan {
   const { adapter, base: precision, wantsEnough: _, ...size } = chosen
+  const work = {
+    ...asked,
+    prompt: Math.max(asked.prompt, limit - asked.completion),
+    hasConversations: conversation !== undefined,
+  }
   const bytes = precision === 'f32' ? undefined : base?.bytes(precision)
   const estimate = estimateMemory(withAdapter(spec, adapter), { ...work, ...size, baseBytes: bytes })
-  return { adapter, base: precision, ...size, budget, mixes: work.mixes, estimate }
+  return {
+    ...{ adapter, base: precision, ...size, budget, mixes: work.mixes, estimate },
+    ...(conversation && { conversation: { limit, context: conversation.context } }),
+  }
 }
 
 function tooLarge(name: string, spec: DecoderSpec, wish: Wish): WaggleError {
@@ -153,7 +203,12 @@ function nearest(spec: DecoderSpec, wish: Wish, needed: number): string {
     changes.push(['engine.micro_batch_tokens = 0', { ...wish, microBatchTokens: 0 }])
   if (wish.method === 'full')
     changes.push(['training.method = "lora"', { ...wish, method: 'lora', microBatchTokens: 0 }])
-  const { base } = wish
+  const { base, conversation } = wish
+  for (let limit = (conversation?.least ?? 0) >> 1; limit >= 256; limit >>= 1)
+    changes.push([
+      `agents.max_tokens = ${limit}`,
+      { ...wish, conversation: { ...conversation!, least: limit, most: limit } },
+    ])
   if (base && (base.asked === 'auto' || base.asked === 'f32'))
     for (const asked of ['q8', 'q4'] as const) {
       const smaller: Wish = { ...wish, method: 'lora', microBatchTokens: 0, base: { ...base, asked } }

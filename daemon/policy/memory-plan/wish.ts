@@ -6,7 +6,7 @@ import { ADAPTER_TARGETS, type AdapterSpec } from '../../engine/decoder.ts'
 import type { BasePrecision } from '../files/base-weights.ts'
 import type { Tokenizer } from '../tokens/tokenizer.ts'
 import { type MemoryHere, memoryBudget } from './budget.ts'
-import type { BaseWish, Wish } from './choose.ts'
+import type { BaseWish, ConversationWish, Wish } from './choose.ts'
 
 /** The part of the config that affects memory. */
 export interface TrainingConfig {
@@ -19,14 +19,16 @@ export interface TrainingConfig {
   rollout: { group_size: number }
   training: { method: Wish['method']; lora_rank: number; lora_alpha: number; foreign_groups: number }
   swarm: { enabled: boolean }
+  agents: { listen?: string | undefined; max_tokens: number }
+  environments: readonly unknown[]
 }
 
 export interface WishParts {
   config: TrainingConfig
   /** Sample questions, to estimate prompt lengths. */
   questions: readonly Asked[]
-  /** Most tokens of a prompt in a conversation with agents or environments, if there are any. */
-  conversation?: number | undefined
+  /** The model's, in tokens. */
+  contextLength: number
   tokenizer: Pick<Tokenizer, 'encodePrompt'>
   /** What the checkpoint being resumed trains; undefined without one. */
   checkpoint: { adapter?: AdapterSpec | undefined } | undefined
@@ -42,11 +44,14 @@ export interface WishParts {
 /** Margin for prompts that are longer than the samples. */
 const LONGER = 1.25
 
+/** Tokens of a conversation that a plan has room for, even where that leaves fewer sequences side by side. */
+const CONVERSATION = 2048
+
 /** Throws E_CHECKPOINT if the config's training method differs from the checkpoint's. */
 export function wishOf({
   config,
   questions,
-  conversation,
+  contextLength,
   tokenizer,
   checkpoint,
   memory,
@@ -88,13 +93,23 @@ export function wishOf({
     microBatchTokens: engine.micro_batch_tokens,
     ...(baseBytes && { base: { asked: basePrecision, bytes: baseBytes } }),
     budget: Math.max(0, memoryBudget(engine.memory_gb, memory) - taken),
+    conversation: conversationOf(config, contextLength),
     work: {
-      prompt: Math.max(conversation ?? 1, Math.ceil(longest * LONGER)),
+      prompt: Math.ceil(longest * LONGER),
       completion: model.max_completion_tokens,
       groupSize: rollout.group_size,
       mixes: swarm.enabled && training.foreign_groups > 0,
-      ...(conversation === undefined ? {} : { hasConversations: true }),
       ...(roles > 0 ? { roles } : {}),
     },
   }
+}
+
+function conversationOf(
+  { agents, environments }: TrainingConfig,
+  context: number,
+): ConversationWish | undefined {
+  if (agents.listen === undefined && environments.length === 0) return undefined
+  const asked = agents.max_tokens
+  const [least, most] = asked > 0 ? [asked, asked] : [CONVERSATION, context]
+  return { least: Math.min(least, context), most: Math.min(most, context), context }
 }
