@@ -17,7 +17,7 @@ const preset = z
   .enum(PRESET_NAMES)
   .optional()
   .describe(
-    `defaults for a machine of a certain size; values in this file override them: ${PRESET_NAMES.map((name) => `${name} (${PRESETS[name].summary})`).join('; ')}. \`waggle doctor\` recommends one`,
+    `defaults for a machine of a certain size: ${PRESET_NAMES.map((name) => `${name} (${PRESETS[name].summary})`).join('; ')}. \`waggle doctor\` recommends one`,
   )
 
 export const configSchema = z.strictObject({
@@ -59,9 +59,7 @@ export const configSchema = z.strictObject({
   controls: z
     .array(plugin)
     .default([])
-    .describe(
-      'plugins that steer rollouts while they are written: how many, and which to stop; also further selectors',
-    ),
+    .describe('plugins that steer rollouts while they are written; also further selectors'),
   roles: z.array(role).default([]).describe('models and learning rates of plugin roles'),
   limits: limits
     .prefault({})

@@ -1,7 +1,8 @@
 // Reference pages, generated from the tables that the program itself uses: commands, config keys, error codes, metrics.
 // scripts/docs/write.ts writes them to docs/reference; a test checks that they are up to date.
 
-import { type Command, envTwin, GLOBAL_OPTIONS, hasEnvTwin, type Option } from '../../daemon/cli/command.ts'
+import { type Command, GLOBAL_OPTIONS, type Option } from '../../daemon/cli/command.ts'
+import { MODEL_OPTIONS, NODE_OPTIONS, REMOTE, SAMPLING } from '../../daemon/cli/table/options.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'
 import { exitHelp } from '../../daemon/cli/text/help-text.ts'
 import { configKeys, configSections, type Key } from '../../daemon/config/keys.ts'
@@ -14,26 +15,33 @@ import { KEYS } from '../../tui/keys.ts'
 const MADE =
   '<!-- Made by `node --import tsx scripts/docs/write.ts`. Edit the tables in the code, not this page. -->'
 
-const escaped = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;')
+/** Outside of code, where Markdown would take it for a tag. */
+const escaped = (text: string): string => text.replaceAll(/(`[^`]*`)|</g, (_, code) => code ?? '&lt;')
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
-const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-const table = (head: readonly string[], rows: ReadonlyArray<readonly string[]>): string[] => [
-  row(head),
-  row(head.map(() => '---')),
-  ...rows.map(row),
-]
-
-function optionRows(options: readonly Option[]): string[] {
-  const rows = options.map((option) => {
-    const { name, short, value, summary, key } = option
+function optionList(options: readonly Option[]): string[] {
+  return options.map(({ name, short, value, summary, key }) => {
     const shown = `${short ? `\`-${short}\`, ` : ''}\`--${name}${value ? ` ${value}` : ''}\``
-    return [
-      shown,
-      hasEnvTwin(option) ? `\`${envTwin(option)}\`` : '',
-      escaped(summary) + (key ? ` (\`${key}\`)` : ''),
-    ]
+    return `- ${shown}: ${escaped(summary)}${key ? ` (\`${key}\`)` : ''}`
   })
-  return table(['Option', 'Variable', 'What it does'], rows)
+}
+
+/** Options that several commands have, explained once. The first set that a command has all of stands for its options. */
+const SHARED = [
+  ['Options of a node', NODE_OPTIONS],
+  ['Options of a running node', REMOTE],
+  ['Options of a model', MODEL_OPTIONS],
+  ['Options of sampling', SAMPLING],
+] as const
+
+function optionLines(options: readonly Option[]): string[] {
+  let own = [...options]
+  const links: string[] = []
+  for (const [title, shared] of SHARED) {
+    if (!shared.every((option) => own.includes(option))) continue
+    own = own.filter((option) => !shared.includes(option))
+    links.push(`[${title.toLowerCase()}](#${title.toLowerCase().replaceAll(' ', '-')})`)
+  }
+  return [...optionList(own), ...(links.length > 0 ? [`- ${links.join(', ')}`] : [])]
 }
 
 function commandSection({
@@ -49,21 +57,12 @@ function commandSection({
     '',
     `## waggle ${name}`,
     '',
-    `\`waggle ${[name, words].filter(Boolean).join(' ')}${options.length > 0 ? ' [options]' : ''}\``,
-    '',
-    `${escaped(capital(summary))}.${details ? ` ${escaped(details)}` : ''}`,
-    ...(args.length > 0
-      ? [
-          '',
-          ...table(
-            ['Argument', 'What it is'],
-            args.map((a) => [`\`${a.name}\``, escaped(a.summary)]),
-          ),
-        ]
-      : []),
-    ...(options.length > 0 ? ['', ...optionRows(options)] : []),
+    `${words ? `\`waggle ${name} ${words}\`: ${escaped(summary)}` : escaped(capital(summary))}.${details ? ` ${escaped(details)}` : ''}`,
+    ...(args.length + options.length > 0 ? [''] : []),
+    ...args.map((a) => `- \`${a.name}\`: ${escaped(a.summary)}`),
+    ...optionLines(options),
     ...(examples.length > 0
-      ? ['', '```sh', ...examples.flatMap(([command, what]) => [`# ${what}`, command]), '```']
+      ? ['', '```sh', ...examples.map(([command, what]) => `${command}  # ${what}`), '```']
       : []),
   ]
 }
@@ -74,33 +73,30 @@ function commandsPage(): string[] {
     '',
     MADE,
     '',
-    'From a checkout, `npm run -s waggle -- <command>` runs any of them. Data goes to standard output and talk to standard',
-    'error; `--json` gives data for programs (additive within `"v": 1`). Every option has an environment twin.',
+    'From a checkout, `npm run -s waggle -- <command>` runs any of them. Data goes to standard output, talk to standard error;',
+    '`--json` gives data for programs (additive within `"v": 1`). Each option but help and version has a variable as well:',
+    '`WAGGLE_NO_COLOR` is `--no-color`.',
     '',
     '## Options that every command takes',
     '',
-    ...optionRows(GLOBAL_OPTIONS),
+    ...optionList(GLOBAL_OPTIONS),
+    ...SHARED.flatMap(([title, options]) => ['', `## ${title}`, '', ...optionList(options)]),
     ...COMMANDS.flatMap(commandSection),
     '',
     '## Keys of `waggle top`',
     '',
-    ...table(
-      ['Key', 'What it does'],
-      KEYS.map(({ shown, does }) => [`\`${shown}\``, escaped(does)]),
-    ),
+    ...KEYS.map(({ shown, does }) => `- \`${shown}\`: ${escaped(does)}`),
   ]
 }
 
-function keyRow({ path, default: value, description, choices, range, env, live }: Key): string[] {
+function keyLine({ path, default: value, description, choices, range, live }: Key): string {
   const limits = [choices?.join(', '), range].filter(Boolean).join('; ')
-  return [
-    `\`${path}\``,
-    value === undefined ? 'unset' : `\`${JSON.stringify(value)}\``,
-    escaped(
-      `${capital(description)}${limits ? ` (${limits})` : ''}.${live ? ' Can change while the node runs.' : ''}`,
-    ),
-    `\`${env}\``,
+  const notes = [
+    value === undefined ? undefined : `default \`${JSON.stringify(value)}\``,
+    live ? 'live' : undefined,
   ]
+  const noted = notes.filter((note) => note !== undefined)
+  return `- \`${path}\`${noted.length > 0 ? ` (${noted.join(', ')})` : ''}: ${escaped(description)}${limits ? ` (${limits})` : ''}`
 }
 
 function configPage(): string[] {
@@ -112,9 +108,9 @@ function configPage(): string[] {
     MADE,
     '',
     'One TOML file, `config.toml` in the home or in `$XDG_CONFIG_HOME/waggle`; `waggle init` writes one with every key',
-    'explained. Defaults are overridden by the file, the file by environment variables, those by flags (`--set key=value`',
-    'sets any key). `waggle config check` lists every mistake at once, `waggle config show --origin` says where each value',
-    'comes from. An unknown key is an error.',
+    'explained. Environment variables override the file (`WAGGLE_TRAINING_LEARNING_RATE` is `training.learning_rate`), and flags',
+    'override both (`--set key=value` sets any key). `waggle config check` lists every mistake, `waggle config show --origin` says',
+    'where each value comes from. Keys marked *live* can change while the node runs (`waggle set`, `waggle reload`).',
     '',
     'A plugin is a table with `use` and its own settings beside it:',
     '',
@@ -128,12 +124,18 @@ function configPage(): string[] {
   ]
   for (const section of Object.keys(sections)) {
     const own = keys.filter(({ path }) => path === section || path.startsWith(`${section}.`))
-    lines.push('', `## ${section}`, '', `${capital(sections[section]!)}.`, '')
-    lines.push(...table(['Key', 'Default', 'What it does', 'Variable'], own.map(keyRow)))
+    const isOneKey = own.length === 1 && own[0]!.path === section
+    lines.push(
+      '',
+      `## ${section}`,
+      '',
+      ...(isOneKey ? [] : [`${capital(sections[section]!)}.`, '']),
+      ...own.map(keyLine),
+    )
     for (const { path, entry } of own) {
       if (!entry) continue
-      const rows = entry.map(({ name, description }) => [`\`${name}\``, `${escaped(capital(description))}.`])
-      lines.push('', `Each entry, \`[[${path}]]\`, has:`, '', ...table(['Key', 'What it does'], rows))
+      const rows = entry.map(({ name, description }) => `- \`${name}\`: ${escaped(description)}`)
+      lines.push('', `Each entry, \`[[${path}]]\`, has:`, '', ...rows)
     }
     if (section === 'tasks') lines.push(...datasets())
   }
@@ -143,34 +145,26 @@ function configPage(): string[] {
 function datasets(): string[] {
   return [
     '',
-    'A row of a dataset is a JSON object on one line or a line of a table, at most 64 KiB: `prompt`, `answer` (a text, a number or',
-    'a list of these), and where wanted `difficulty` (a whole number, 0 if left out; the task at a difficulty has all rows up to',
-    'it), `verifier` (as in the config, but no file), `choices` (for the verifier `choice`) and `id`. `fields` maps other names to',
-    'these. In a table `choices`, and a `verifier` with settings, are written as JSON. A dataset is at most 256 MiB and a million',
-    'rows; a folder has all its `*.jsonl`, `*.csv` and `*.tsv`, or pairs `NAME.prompt.txt` and `NAME.answer.txt`.',
-    '[Your own questions and rewards](../datasets.md) has examples, and says how to write a verifier. Those that come along:',
+    'A row is a JSON object on one line or a line of a table, at most 64 KiB: `prompt`, `answer` (a text, a number or a list of',
+    'these), and optionally `difficulty` (0 if left out; the task at a difficulty has all rows up to it), `verifier`, `choices`',
+    'and `id`. A dataset is at most 256 MiB and a million rows; a folder has all its `*.jsonl`, `*.csv` and `*.tsv`, or pairs',
+    '`NAME.prompt.txt` and `NAME.answer.txt`. [Your own questions and rewards](../datasets.md) has examples. Verifiers:',
     '',
-    ...table(
-      ['Verifier', 'What is right', 'Settings'],
-      VERIFIERS.map(({ name, summary, keys }) => [
-        `\`${name}\``,
-        `${summary}.`,
-        keys.map((key) => `\`${key}\``).join(', '),
-      ]),
+    ...VERIFIERS.map(
+      ({ name, summary, keys }) =>
+        `- \`${name}\`: ${summary}.${keys.length > 0 ? ` Settings: ${keys.map((key) => `\`${key}\``).join(', ')}` : ''}`,
     ),
   ]
 }
 
 function errorSection(code: ErrorCode): string[] {
+  const [status, meaning] = ERROR_CODES[code]
   return [
     `## ${code}`,
     '',
-    `${escaped(capital(ERROR_CODES[code][1]))}.`,
+    `${escaped(capital(meaning))}. Exit status ${status}.`,
     '',
-    ...table(
-      ['Likely', 'What to do'],
-      ERROR_HELP[code].map(({ cause, cure }) => [escaped(cause), escaped(cure)]),
-    ),
+    ...ERROR_HELP[code].map(({ cause, cure }) => `- ${escaped(cause)} ${escaped(cure)}`),
     '',
   ]
 }
@@ -181,16 +175,8 @@ function errorsPage(): string[] {
     '',
     MADE,
     '',
-    'Every expected error has a code, says what to do, and prints no stack. `waggle help <code>` shows the same.',
-    '',
-    ...table(
-      ['Code', 'Exit status', 'Meaning'],
-      Object.entries(ERROR_CODES).map(([code, [status, meaning]]) => [
-        `[\`${code}\`](#${code.toLowerCase()})`,
-        String(status),
-        escaped(capital(meaning)),
-      ]),
-    ),
+    'Every expected error has a code, says what to do, and prints no stack. `waggle help <code>` shows the same: likely causes,',
+    'each with what to do.',
     '',
     ...(Object.keys(ERROR_CODES) as ErrorCode[]).flatMap(errorSection),
     '## Exit statuses',
@@ -207,20 +193,14 @@ function metricsPage(): string[] {
     '',
     MADE,
     '',
-    '`GET /metrics` on the control socket gives these in Prometheus text form, and `GET /v1/series?name=` the recent past of',
-    'each under its short name (a label follows after a dot, as in `eval_task_accuracy.base_conversion`). A number that is',
+    '`GET /metrics` on the control socket gives these in Prometheus text form, and `GET /v1/series?name=` the recent past of each',
+    'under its short name, in brackets (a label follows after a dot, as in `eval_task_accuracy.base_conversion`). A number that is',
     'not known is left out. Labels name peers in `waggle_peer_…` only: those connected now, 32 at most, and without a past.',
     '',
-    ...table(
-      ['Metric', 'Series', 'Kind', 'Unit', 'Meaning'],
-      METRICS.map(({ name, series, kind, unit, help, passing }) => [
-        `\`${name}\``,
-        passing ? '-' : `\`${series}\``,
-        kind,
-        unit || '-',
-        escaped(help),
-      ]),
-    ),
+    ...METRICS.map(({ name, series, kind, unit, help, passing }) => {
+      const notes = [passing ? undefined : `\`${series}\``, kind, unit || undefined].filter((note) => note)
+      return `- \`${name}\` (${notes.join(', ')}): ${escaped(help)}`
+    }),
   ]
 }
 

@@ -17,7 +17,7 @@ export const RUN: readonly Command[] = [
     stays: true,
     summary: 'start a node and train',
     details:
-      'Needs no set-up: it creates an identity, loads the model and starts training, with or without peers. Ctrl-C saves a checkpoint and stops; a second Ctrl-C stops immediately.',
+      'Needs no set-up and no peers. Ctrl-C saves a checkpoint and stops; a second Ctrl-C stops immediately.',
     options: [{ name: 'detach', short: 'd', summary: 'run in the background' }, ...RUN_OPTIONS],
     examples: [
       ['waggle up', 'with the defaults'],
@@ -50,7 +50,7 @@ export const RUN: readonly Command[] = [
     group: 'Run',
     summary: 'run a contact point and relay for other nodes, without training',
     details:
-      'For a machine with a public address. Nodes find each other through it, nodes behind a NAT are reached through it, and it answers STUN requests for WebRTC. It listens on TCP port 4001 and UDP port 3478 by default. `waggle invite`, run on it, prints the invite for other nodes.',
+      'For a machine with a public address, on TCP port 4001 and UDP port 3478 by default. `waggle invite`, run on it, prints the invite for other nodes.',
     arguments: [{ ...target, required: false }],
     options: [
       {

@@ -9,7 +9,7 @@ export const SET_UP: readonly Command[] = [
     group: 'Set up',
     summary: 'download a model from the hub, or list the models on this machine',
     details:
-      "Models are stored in Hugging Face's cache (set by HF_HOME). HF_TOKEN gives access to gated models, HF_ENDPOINT selects a mirror, and HF_HUB_OFFLINE prevents network access. Only weights, configs, tokenizers and text files are downloaded. Each is checked against its hash, and none is executed.",
+      "Models are in Hugging Face's cache (HF_HOME). HF_TOKEN gives access to gated models, HF_ENDPOINT selects a mirror, HF_HUB_OFFLINE prevents network access. Files are checked against their hashes, and none is executed.",
     arguments: [
       { name: 'action', summary: 'pull or list', required: true, choices: ['pull', 'list'] },
       { name: 'name', summary: 'pull: org/name, or org/name@revision' },
@@ -40,7 +40,7 @@ export const SET_UP: readonly Command[] = [
     group: 'Set up',
     summary: 'show or check the config',
     details:
-      'check finds everything that would keep a node from starting: wrong keys, tasks, datasets, plugins, models and addresses. It reads the files that the config names and imports its plugins. restart and reload run the same check before they change anything.',
+      'check finds everything that would keep a node from starting, and imports the plugins; restart and reload run it first.',
     arguments: [
       {
         name: 'action',
@@ -65,7 +65,7 @@ export const SET_UP: readonly Command[] = [
     group: 'Set up',
     summary: 'test each device against the CPU, or install the CUDA provider',
     details:
-      "Each device is tested in a separate process: a matrix product and training steps must agree with the CPU's. The CUDA provider comes from NuGet, where ONNX Runtime publishes it, and is checked against the published digest.",
+      "Each device is tested in a process of its own: its results must agree with the CPU's. The CUDA provider comes from NuGet, checked against the published digest.",
     arguments: [
       { name: 'action', summary: 'list (the default) or install', choices: ['list', 'install'] },
       { name: 'what', summary: 'install: cuda', choices: ['cuda'] },

@@ -54,7 +54,7 @@ export const STEER: readonly Command[] = [
     changes: true,
     summary: 'save a checkpoint now; list, compare or restore saved ones',
     details:
-      'list, diff and restore need no running node. diff shows how far the weights moved; without arguments it compares the two newest checkpoints. restore requires that the node is stopped, and moves newer checkpoints to another folder without deleting them.',
+      'list, diff and restore need no running node. diff shows how far the weights moved, between the two newest by default. restore needs a stopped node, and moves newer checkpoints to another folder.',
     arguments: [
       {
         name: 'what',
@@ -106,7 +106,7 @@ export const STEER: readonly Command[] = [
     changes: true,
     summary: 'download a file that a peer offers',
     details:
-      'The file arrives in chunks, each of which is verified. An interrupted download is resumed. Waggle never loads the file by itself.',
+      'Each chunk is verified, and an interrupted download is resumed. Waggle never loads the file by itself.',
     arguments: [
       { name: 'source', summary: 'what `waggle share` printed on the other node', required: true },
       { name: 'file', summary: 'the file to write; must not exist yet', required: true },
@@ -120,8 +120,7 @@ export const STEER: readonly Command[] = [
     group: 'Steer',
     changes: true,
     summary: 'change settings of the running node until it stops',
-    details:
-      'Works for keys that can change while a node runs; `waggle help config` marks them. If one of the keys cannot change, none is changed.',
+    details: 'For keys that `waggle help config` marks; if one cannot change, none is changed.',
     arguments: [
       { name: 'setting', summary: 'KEY=VALUE; may be given more than once', required: true, repeat: true },
     ],
@@ -135,7 +134,7 @@ export const STEER: readonly Command[] = [
     changes: true,
     summary: 'reread the config file and apply what can change while the node runs',
     details:
-      'SIGHUP does the same. Changes that need a restart are listed. If a node could not start with the new config, nothing is changed.',
+      'SIGHUP does the same. Changes that need a restart are listed; an invalid config changes nothing.',
     options: REMOTE,
     load: async () => ({ run: (await import('../commands/steer/set.ts')).reload }),
   },

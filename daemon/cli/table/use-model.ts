@@ -9,7 +9,7 @@ export const USE_MODEL: readonly Command[] = [
     group: 'Steer',
     summary: "score an answer with a task's verifier, or tokens with a model",
     details:
-      'Works without a daemon. With a task: prints the question and its answer key, and scores the answer if one is given; `-` reads the answer from standard input. For tasks with several turns, separate the answers with spaces. With --ids, --text or --chat: reads one JSON object per line and writes one per line in the same order, with `logprobs` and `entropy` (nats, one number per scored token). The first token of --ids and --text is context and is not scored. The default model is this home’s newest checkpoint; --model selects another. An invalid line ends the command; the message gives its number.',
+      'Works without a daemon. With a task: prints the question and its key, and scores the answer, if given (`-` reads it from standard input; answers of several turns as several words). With --ids, --text or --chat: reads and writes one JSON object per line, with `logprobs` and `entropy` (nats, one number per scored token; the first token of --ids and --text is context). The default model is this home’s newest checkpoint.',
     arguments: [
       { name: 'task', summary: 'a task, such as basic_arithmetic' },
       { name: 'answer', summary: 'the completion to score' },
@@ -45,7 +45,7 @@ export const USE_MODEL: readonly Command[] = [
     group: 'Steer',
     summary: 'write one completion',
     details:
-      'Works without a daemon. The default model is this home’s newest checkpoint; --model selects another. A model with a chat template answers the text; without a template, or with --raw, it continues the text.',
+      'Works without a daemon. The default model is this home’s newest checkpoint. A model with a chat template answers the text; without one, or with --raw, it continues the text.',
     arguments: [{ name: 'text', summary: 'the prompt; `-` reads it from standard input', required: true }],
     options: [
       { name: 'raw', summary: 'continue the text without the chat template' },
@@ -65,7 +65,7 @@ export const USE_MODEL: readonly Command[] = [
     group: 'Steer',
     summary: 'chat with the model',
     details:
-      'Works without a daemon. The default model is this home’s newest checkpoint; --model selects another. Ctrl-C stops an answer, /new starts a new conversation, /quit or Ctrl-D exits.',
+      'Works without a daemon. The default model is this home’s newest checkpoint. Ctrl-C stops an answer, /new starts a new conversation, /quit or Ctrl-D exits.',
     options: [
       { name: 'system', value: 'TEXT', summary: 'the system message' },
       ...SAMPLING,
@@ -78,7 +78,7 @@ export const USE_MODEL: readonly Command[] = [
     group: 'Steer',
     summary: 'export a run as a table, or the newest checkpoint for other tools',
     details:
-      "The newest checkpoint of this home is exported, or with --model the newest that continues that model. model: the whole model in Hugging Face's format, with the adapter merged in. adapter: the LoRA adapter alone, in PEFT's format. Both include a model card (README.md) that describes the training and its results. A name that ends in .gguf gives one GGUF file for llama.cpp, Ollama and LM Studio instead: the adapter of any model, or the whole model if its base was a GGUF file.",
+      "Exports the home's newest checkpoint, or with --model the newest that continues that model. model: in Hugging Face's format, with the adapter merged in. adapter: the LoRA adapter alone, in PEFT's format. Both have a model card. A name that ends in .gguf gives one GGUF file instead: the adapter of any model, or the whole model if its base was a GGUF file.",
     arguments: [
       {
         name: 'what',

@@ -63,7 +63,7 @@ export const WATCH: readonly Command[] = [
     group: 'Watch',
     summary: 'show loaded plugins; list, check, create, install or run plugins',
     details:
-      'Without an action: the plugins of the running node, their cost, and whether one was switched off. The actions need no running node. list shows all plugins and what they need. check finds all problems with the plugins of the config; with a plugin as its argument, it runs the conformance tests on that plugin. new creates a small plugin with a test. add installs an npm package for this home. run calls one hook on JSON from a file or from standard input.',
+      'Without an action: the plugins of the running node, their cost, and whether one was switched off. The actions need no node. list: all plugins. check: the plugins of the config, or the conformance tests on the one named. new: creates a small plugin with a test. add: installs an npm package for this home. run: calls one hook on JSON from a file or standard input.',
     arguments: [
       {
         name: 'action',

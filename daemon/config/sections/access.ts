@@ -8,14 +8,12 @@ export const control = z.strictObject({
     .regex(/^(\[[0-9a-fA-F:]+\]|[^\s:[\]]+):\d{1,5}$/, 'must be host:port, such as 127.0.0.1:4190')
     .optional()
     .describe(
-      'host:port on which to serve the control API and /metrics over TCP, with tokens; if unset, only the unix socket is used',
+      'host:port that serves the control API and /metrics over TCP, with tokens, beside the unix socket',
     ),
   public: z
     .boolean()
     .default(false)
-    .describe(
-      'allow control.listen on an address that other machines can reach; the connection is not encrypted',
-    ),
+    .describe('allow control.listen on an address that other machines can reach, unencrypted'),
 })
 
 export const agents = z.strictObject({
@@ -24,13 +22,13 @@ export const agents = z.strictObject({
     .regex(/^(\[[0-9a-fA-F:]+\]|[^\s:[\]]+):\d{1,5}$/, 'must be host:port, such as 127.0.0.1:4290')
     .optional()
     .describe(
-      "host:port on loopback for the agents' gateway, an OpenAI-compatible API whose rollouts are trained on; if unset, there is none",
+      "host:port on loopback of the agents' gateway, an OpenAI-compatible API whose rollouts are trained on",
     ),
   strict: z
     .boolean()
     .default(false)
     .describe(
-      'refuse requests with wishes that the node does not grant, such as another temperature; otherwise they are ignored, with a header x-waggle-ignored',
+      'refuse requests that ask for what the node does not grant, such as another temperature, instead of ignoring that with the header x-waggle-ignored',
     ),
   rollout_seconds: z
     .number()
@@ -46,10 +44,5 @@ export const agents = z.strictObject({
     .describe(
       "maximum tokens of an agent's conversation, prompt and answer together, up to the model's context; 0: as many as memory allows",
     ),
-  max_open: z
-    .int()
-    .min(1)
-    .max(10_000)
-    .default(256)
-    .describe("maximum number of agents' rollouts open at a time"),
+  max_open: z.int().min(1).max(10_000).default(256).describe("agents' rollouts open at a time"),
 })

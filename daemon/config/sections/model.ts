@@ -8,7 +8,7 @@ export const model = z.strictObject({
     .min(1)
     .default('default')
     .describe(
-      'a folder with config.json, model.safetensors and tokenizer.json, or a name on the hub: org/name or org/name@revision; "default" is the bundled model. If unset, the model of the home\'s newest checkpoint',
+      'a folder in Hugging Face\'s layout, a GGUF file, or a name on the hub: org/name or org/name@revision; "default" is the included model. If unset, the model of the home\'s newest checkpoint',
     ),
   max_completion_tokens: z
     .int()
@@ -21,7 +21,7 @@ export const model = z.strictObject({
     .max(8)
     .optional()
     .describe(
-      'texts that end a completion; if unset, "</answer>" for a model without a chat template, which has not learnt to end its answers, and none for others',
+      'texts that end a completion; if unset, "</answer>" for a model without a chat template, none for others',
     ),
 })
 
@@ -30,45 +30,43 @@ export const engine = z.strictObject({
   device: z
     .enum(['auto', 'cpu', 'webgpu', 'cuda', 'dml', 'coreml'])
     .default('auto')
-    .describe('the device to run on; "auto" selects the fastest one that works and reports why'),
+    .describe('the device to run on; "auto" selects the fastest one that works'),
   precision: z
     .enum(['auto', 'float32', 'float16'])
     .default('float32')
     .describe(
-      'precision of matrix products in training; float16 needs a device that supports it; "auto" uses it where it is also faster',
+      'precision of matrix products in training; "auto" uses float16 where the device supports it and is faster with it',
     ),
   base_precision: z
     .enum(['auto', 'f32', 'f16', 'q8', 'q4'])
     .default('auto')
     .describe(
-      'how frozen weights are kept while an adapter is trained: as float32, float16, or in blocks of 8- or 4-bit numbers. Quantized files stay as they are with "q8" and "q4". "auto" means float32 if it fits, else as the file has them',
+      'how frozen weights are kept while an adapter is trained; quantized files stay as they are with "q8" and "q4"; "auto" is float32 if it fits, else as in the file',
     ),
   sampling_precision: z
     .enum(['int8', 'float32'])
     .default('int8')
     .describe(
-      "while writing, what frozen weights of 4 and 8 bits are multiplied by on the CPU: numbers rounded to 8 bits, as in llama.cpp, which is up to twice as fast and makes log-probs differ from the trainer's by some hundredths, or float32",
+      "what frozen weights of 4 and 8 bits are multiplied by while sampling on the CPU; int8 is up to twice as fast, and its log-probs differ from the trainer's by some hundredths",
     ),
   threads: z
     .int()
     .min(0)
     .max(1024)
     .default(0)
-    .describe('CPU threads; 0 means one per core. With one, sampler and trainer take turns in one thread'),
+    .describe('CPU threads; 0 is one per core; with one, sampler and trainer take turns'),
   memory_gb: z
     .number()
     .min(0)
     .max(65_536)
     .default(0)
-    .describe(
-      'memory that the node may use, in GB; 0 means 85 % of the free memory, within the limit of the container',
-    ),
+    .describe("GB of memory that the node may use; 0 is 85 % of what is free, within the container's limit"),
   micro_batch_tokens: z
     .int()
     .min(0)
     .max(1_048_576)
     .default(0)
-    .describe('tokens per micro-batch; 0 means as many as fit, up to 2048'),
+    .describe('tokens per micro-batch; 0 is as many as fit, up to 2048'),
 })
 
 export const sampler = z.strictObject({
@@ -76,7 +74,7 @@ export const sampler = z.strictObject({
     .enum(['engine', 'node-llama-cpp', 'vllm', 'sglang', 'llama-server'])
     .default('engine')
     .describe(
-      "what writes rollouts: this node's own engine; llama.cpp through the optional npm package node-llama-cpp; or a server at sampler.url. All but the engine need LoRA",
+      'what writes rollouts: the own engine, llama.cpp through the npm package node-llama-cpp, or a server at sampler.url; all but the engine need LoRA',
     ),
   url: z
     .string()
@@ -91,14 +89,12 @@ export const sampler = z.strictObject({
     .string()
     .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of an environment variable')
     .optional()
-    .describe("name of the environment variable that holds the server's key; if unset, none is sent"),
+    .describe("environment variable that holds the server's key"),
   model: z
     .string()
     .min(1)
     .optional()
-    .describe(
-      'for node-llama-cpp, the GGUF file of the same model; if unset, model.path, which is then a GGUF file',
-    ),
+    .describe('for node-llama-cpp, the GGUF file of the same model; if unset, model.path'),
   adapter_every: z
     .int()
     .min(1)
@@ -110,23 +106,21 @@ export const sampler = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      'folder for the adapters, which the server must see under the same path; if unset, in the state directory',
+      'folder for adapters, which the server must see under the same path; if unset, in the state directory',
     ),
   restart: z
     .array(z.string().max(4096))
     .min(1)
     .max(64)
     .optional()
-    .describe(
-      'for llama-server, a command that restarts it with `--lora FILE`; the path of the file is added at its end',
-    ),
+    .describe('for llama-server, the command that restarts it with `--lora`; the path of the file is added'),
   tolerance: z
     .number()
     .gt(0)
     .max(10)
     .default(0.15)
     .describe(
-      "largest mean difference between the sampler's and the trainer's log-probs in the self-test, in nats; beyond it the node writes nothing",
+      "largest mean difference in nats between the sampler's and the trainer's log-probs in the self-test; beyond it the node writes nothing",
     ),
   parallel: z.int().min(1).max(4096).default(32).describe('sequences written side by side'),
 })

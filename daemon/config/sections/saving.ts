@@ -9,14 +9,14 @@ export const checkpoint = z.strictObject({
     .min(0)
     .default(300)
     .describe(
-      'maximum seconds between checkpoints. The first is saved within a minute of the start; later ones may be delayed so that saving takes at most 2 % of the time. 0 uses every_steps alone',
+      'maximum seconds between checkpoints, more if saving would take over 2 % of the time; 0 uses every_steps alone',
     ),
   keep: z
     .int()
     .min(1)
     .max(1000)
     .default(3)
-    .describe('number of checkpoints to keep: the newest, and older ones at least half of every_steps apart'),
+    .describe('checkpoints to keep: the newest, and older ones at least half of every_steps apart'),
 })
 
 export const evaluation = z.strictObject({
@@ -30,7 +30,7 @@ export const evaluation = z.strictObject({
     .min(1)
     .max(100_000)
     .default(100)
-    .describe('held-out prompts per task; a difficulty with fewer prompts uses all of them'),
+    .describe('held-out prompts per task, or all that the task has'),
 })
 
 export const metrics = z.strictObject({
@@ -38,7 +38,5 @@ export const metrics = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe(
-      "folder for TensorBoard event files of every step and evaluation, in addition to the node's own record; if unset, none are written",
-    ),
+    .describe('folder for TensorBoard event files of every step and evaluation'),
 })

@@ -17,9 +17,7 @@ export const task = z.strictObject({
     .string()
     .regex(/[./\\]/, 'must be the path of a file, such as ./task.ts')
     .optional()
-    .describe(
-      'the file of a task or an environment of your own, such as ./task.ts; `name` is the name that it has',
-    ),
+    .describe('the file of a task or environment of your own, such as ./task.ts'),
   difficulty: z.int().min(0).max(1000).optional().describe("if unset, the task's default"),
   examples: z
     .int()
@@ -27,15 +25,13 @@ export const task = z.strictObject({
     .max(8)
     .optional()
     .describe(
-      'how many solved examples to put before each question, as earlier turns of the chat; 0 if unset. A small model that seldom writes answer tags learns the form from one. Tasks with turns have none',
+      'solved examples before each question, as earlier turns of the chat, which teach a small model the form of answers; 0 if unset; not for tasks with turns',
     ),
   dataset: z
     .string()
     .min(1)
     .optional()
-    .describe(
-      'your own questions: a file of JSON lines (*.jsonl), a table (*.csv, *.tsv), or a folder of such files',
-    ),
+    .describe('your own questions: JSON lines (*.jsonl), a table (*.csv, *.tsv), or a folder of such files'),
   fields: z
     .strictObject({
       prompt: field.describe('the question, or a list of chat messages'),
@@ -50,13 +46,13 @@ export const task = z.strictObject({
     })
     .optional()
     .describe(
-      'for a dataset whose rows use other field names: which field is `prompt`, `answer`, `difficulty`, `verifier`, `choices` or `id`, such as { prompt = "question" }. Dots address nested fields; other fields are ignored. `answer_after = "####"` takes the text after that mark as the answer',
+      'names of a dataset\'s fields, such as { prompt = "question" }, with dots for nested ones; `answer_after = "####"` takes the text after that mark as the answer',
     ),
   verifier: z
     .union([z.string().min(1), plugin])
     .optional()
     .describe(
-      'for a dataset, the verifier of rows that do not name one: exact, numeric, choice, set, regex, fraction or expression, or the path of a file with your own verifier, such as ./verifier.ts. To pass settings, use a table with "use"',
+      'a dataset\'s verifier, for rows that name none: exact, numeric, choice, set, regex, fraction, expression, or the path of your own file; with settings, a table with "use"',
     ),
 })
 
@@ -74,16 +70,14 @@ export const environment = z.strictObject({
     .min(1)
     .max(8192)
     .optional()
-    .describe(
-      'text that the model gets before what the environment shows first, or a row says first as a user: what to do and how to answer',
-    ),
+    .describe('text before what the environment shows first: what to do and how to answer'),
   action: z
     .string()
     .min(1)
     .max(128)
     .optional()
     .describe(
-      'for openenv: the field of an action that takes the answer. If unset: the only required field, or the only one; if there are several, the answer must be a JSON object',
+      'for openenv: the field of an action that takes the answer; if unset, the only (required) one, and with several the answer must be a JSON object',
     ),
   observation: z
     .string()
@@ -91,14 +85,14 @@ export const environment = z.strictObject({
     .max(128)
     .optional()
     .describe(
-      'for openenv: the field of an observation that the model sees. If unset: the only text in it, or all of it as JSON',
+      'for openenv: the field of an observation that the model sees; if unset, its only text, or all of it as JSON',
     ),
   dataset: z
     .string()
     .min(1)
     .optional()
     .describe(
-      'for nemo-gym: the file of JSON lines that holds the rows of this server, each with `responses_create_params`',
+      "for nemo-gym: the file of JSON lines with the server's rows, each with `responses_create_params`",
     ),
   turns: z.int().min(1).max(64).default(16).describe('maximum number of answers of an episode'),
   sessions: z.int().min(1).max(64).default(8).describe('episodes that are played side by side, at most'),

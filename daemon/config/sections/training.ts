@@ -14,9 +14,7 @@ export const rollout = z.strictObject({
   in_flight_weights: z
     .boolean()
     .default(false)
-    .describe(
-      'continue unfinished rollouts with the newest weights, instead of those they were started with',
-    ),
+    .describe('continue unfinished rollouts with the newest weights'),
   groups_per_round: z.int().min(1).max(1024).default(16).describe('prompts per round'),
   prompts: z
     .int()
@@ -24,7 +22,7 @@ export const rollout = z.strictObject({
     .max(1_000_000)
     .default(0)
     .describe(
-      'number of training prompts per task; 0 draws new prompts forever. Plugins that track single prompts need a fixed set',
+      'training prompts per task; 0 draws new ones forever; plugins that track single prompts need a fixed set',
     ),
 })
 
@@ -37,9 +35,7 @@ export const role = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe(
-      "a folder or a name on the hub, as for model.path; if unset, a copy of the node's model with its own weights",
-    ),
+    .describe("as model.path; if unset, a copy of the node's model with its own weights"),
   learning_rate: z
     .number()
     .gt(0)
@@ -53,7 +49,7 @@ export const training = z.strictObject({
     .enum(['auto', 'full', 'lora'])
     .default('auto')
     .describe(
-      'train all parameters (full) or a LoRA adapter on frozen weights (lora), which needs far less memory; "auto" trains all parameters if they fit. A home keeps the method that it started with',
+      'train all parameters, or a LoRA adapter on frozen weights, which needs far less memory; "auto" trains all if they fit; a home keeps its method',
     ),
   lora_rank: z.int().min(1).max(1024).default(16).describe('rank of the adapter'),
   lora_alpha: z.number().gt(0).max(65_536).default(32).describe('the adapter is scaled by alpha / rank'),
@@ -64,13 +60,7 @@ export const training = z.strictObject({
     .describe(
       'multiply the learning rate by the square root of the groups in a batch over those that it would have alone, up to 2; groups count less if their author does',
     ),
-  warm_up_steps: z
-    .int()
-    .min(0)
-    .default(10)
-    .describe(
-      'number of steps over which the learning rate rises from 0, while AdamW has no estimate of the gradient scale',
-    ),
+  warm_up_steps: z.int().min(0).default(10).describe('steps over which the learning rate rises from 0'),
   weight_decay: z.number().min(0).max(1).default(0).describe('decoupled weight decay'),
   max_gradient_norm: z
     .number()
@@ -82,36 +72,27 @@ export const training = z.strictObject({
     .min(1)
     .max(512)
     .default(16)
-    .describe(
-      'groups in a batch (I): it is due when so many wait. Foreign groups count if the mixing rule puts them into the same batch, and take the place of own ones, of which an eighth stays if so many wait',
-    ),
+    .describe("groups in a batch, which is due when so many wait; peers' groups may fill up to 7/8 of it"),
   growth_steps: z
     .int()
     .min(0)
     .max(1_000_000)
     .default(100)
     .describe(
-      'number of steps over which batches grow from a quarter of own_groups, or four, to all of them; 0 starts with all',
+      'steps over which batches grow from a quarter of own_groups (at least four) to all; 0 starts with all',
     ),
-  foreign_groups: z
-    .int()
-    .min(0)
-    .max(512)
-    .default(512)
-    .describe(
-      'maximum number of foreign groups in a batch (J). They fill it up to own_groups; with scale_rate, how many it has follows from the measured noise and cost of groups; with adaptive_sharing = false, it takes all up to this number',
-    ),
+  foreign_groups: z.int().min(0).max(512).default(512).describe("most peers' groups in a batch"),
   adaptive_sharing: z
     .boolean()
     .default(true)
     .describe(
-      'have no foreign groups in a batch while they do worse than own groups; false takes all that there are, beside own_groups own ones',
+      "train on no peers' groups while they do worse than own ones; false takes all that wait, beside own_groups own ones",
     ),
   mixing: z
     .enum(Object.keys(MIXING_RULES) as [MixingRuleName, ...MixingRuleName[]])
     .default(DEFAULT_RULE)
     .describe(
-      `how own and foreign gradients become one step. ${Object.entries(MIXING_RULES)
+      `how own and peers' gradients become one step. ${Object.entries(MIXING_RULES)
         .map(([name, { summary }]) => `${name}: ${summary}`)
         .join('; ')}`,
     ),
@@ -120,7 +101,7 @@ export const training = z.strictObject({
     .enum(['token_mean', 'sequence_mean', 'sequence_sum', 'fixed_length'])
     .default('token_mean')
     .describe(
-      'how token losses are combined. token_mean: every token has the same weight (DAPO); sequence_mean: the mean over each rollout, then over rollouts (GRPO); sequence_sum: the sum over each rollout, then the mean (LUSPO, with gspo); fixed_length: the sum over each rollout divided by the maximum length, then the mean (Dr. GRPO)',
+      'how token losses are combined; token_mean: over all tokens (DAPO); sequence_mean: over each rollout, then over rollouts (GRPO); sequence_sum: sums of rollouts, then their mean (LUSPO, with gspo); fixed_length: sums divided by the maximum length, then their mean (Dr. GRPO)',
     ),
   max_staleness: z
     .int()
