@@ -39,6 +39,11 @@ interface JsonSchema {
   exclusiveMinimum?: number
 }
 
+/** The environment variable of a key. */
+export function variableOf(path: string): string {
+  return `WAGGLE_${path.replaceAll('.', '_').toUpperCase()}`
+}
+
 export function configKeys(): Key[] {
   const root = z.toJSONSchema(configSchema, { io: 'input' }) as JsonSchema
   const keys: Key[] = []
@@ -53,7 +58,7 @@ export function configKeys(): Key[] {
       type: typeOf(schema),
       description: schema.description ?? '',
       default: schema.default,
-      env: `WAGGLE_${path.join('_').toUpperCase()}`,
+      env: variableOf(path.join('.')),
       ...(schema.enum ? { choices: schema.enum } : {}),
       ...(schema.items?.properties ? { wordIs: schema.items.properties.name ? 'name' : 'use' } : {}),
       ...(schema.items?.properties && schema.items.additionalProperties === false

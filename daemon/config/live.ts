@@ -10,7 +10,6 @@ import type { Config } from './schema.ts'
 export const LIVE_KEYS: ReadonlySet<string> = new Set([
   'rollout.groups_per_round',
   'training.learning_rate',
-  'training.scale_rate',
   'training.warm_up_steps',
   'training.weight_decay',
   'training.max_gradient_norm',
@@ -18,7 +17,6 @@ export const LIVE_KEYS: ReadonlySet<string> = new Set([
   'training.growth_steps',
   'training.foreign_groups',
   'training.minibatches',
-  'training.mixing',
   'swarm.trust',
   'training.aggregation',
   'limits.cpu_percent',

@@ -3,7 +3,7 @@
 
 import { parse, TomlError } from 'smol-toml'
 import { didYouMean, suggest } from '../../protocol/suggest.ts'
-import { configKeys, type Key } from './keys.ts'
+import { configKeys, type Key, variableOf } from './keys.ts'
 import { locateKeys } from './locate.ts'
 import { GGUF_START, isGguf, PRESETS, type PresetName } from './presets.ts'
 
@@ -35,6 +35,13 @@ export interface Sources {
   homeModel?: string | undefined
 }
 
+/** Keys of the last version that do nothing any more: they are read with a warning, and left out. */
+const FORMER: Readonly<Record<string, string>> = {
+  'training.mixing': 'own and foreign groups always form one batch',
+  'training.scale_rate': 'the learning rate no longer depends on the number of groups in a batch',
+}
+const FORMER_BY_ENV = new Map(Object.keys(FORMER).map((path) => [variableOf(path), path]))
+
 /** The origin of a model that comes from the home. */
 export const HOME_ORIGIN = 'newest checkpoint of this home'
 /** The origin of the values for a GGUF file without tasks. */
@@ -65,6 +72,16 @@ export function layer({ file, env, flags, reserved, homeModel }: Sources): Layer
     }
   }
 
+  const dropFormer = (where: string, path: string): void => {
+    warnings.push(`${where}: ${path} does nothing any more: ${FORMER[path]}. Remove it.`)
+  }
+  for (const path of Object.keys(FORMER)) {
+    const parts = path.split('.')
+    if (!file || !has(values, parts)) continue
+    dropFormer(`${file.name}:${lineOf(parts)}`, path)
+    remove(values, parts)
+  }
+
   const overlay = (where: string, key: Key, text: string): void => {
     const read = readValue(key, text)
     if ('wrong' in read) {
@@ -77,12 +94,15 @@ export function layer({ file, env, flags, reserved, homeModel }: Sources): Layer
   for (const [name, text] of Object.entries(env)) {
     if (!name.startsWith('WAGGLE_') || text === undefined || reserved.has(name)) continue
     const key = byEnv.get(name)
+    const former = FORMER_BY_ENV.get(name)
     if (key) overlay(name, key, text)
+    else if (former) dropFormer(name, former)
     else warnings.push(`${name} is not a setting.${didYouMean(name, [...byEnv.keys(), ...reserved])}`)
   }
   for (const [flag, path, text] of flags) {
     const key = byPath.get(path)
     if (key) overlay(flag, key, text)
+    else if (Object.hasOwn(FORMER, path)) dropFormer(flag, path)
     else
       problems.push({ where: flag, path, message: `there is no such key.${nearestKey(path, byPath.keys())}` })
   }
@@ -181,6 +201,11 @@ function place(values: Record<string, unknown>, path: string[], value: unknown):
     at = at[part] as Record<string, unknown>
   }
   at[path[path.length - 1]!] = value
+}
+
+function remove(values: Record<string, unknown>, path: readonly string[]): void {
+  const table = path.slice(0, -1).reduce((at, part) => at[part] as Record<string, unknown>, values)
+  delete table[path.at(-1)!]
 }
 
 function has(values: unknown, path: readonly PropertyKey[]): boolean {

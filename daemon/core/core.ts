@@ -14,7 +14,7 @@ import {
   type LearnerParts,
   type UpdateOutcome,
 } from '../trainer/learner.ts'
-import type { PartReport } from '../trainer/sharing/mixing/index.ts'
+import type { PartReport } from '../trainer/sharing/mixing/part.ts'
 import { mostWaiting } from './capacity.ts'
 
 /** Options are read at each use. All but the learner's fixed ones may change while the node runs. */

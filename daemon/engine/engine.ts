@@ -1,7 +1,7 @@
 // A node's compute engine. It holds one policy's weights; it can sample from the policy (sampler.ts) and train it
 // (trainer.ts). These are two contracts because something else may serve either of them, such as a remote sampler.
 //
-// An engine knows tensors and token ids. It does not know text, tasks, advantage estimators, mixing rules or peers. It
+// An engine knows tensors and token ids. It does not know text, tasks, advantage estimators or peers. It
 // runs in its own thread, so that the caller's event loop stays free, and serves its calls one after another. Only
 // calls of `generate` overlap: one that arrives while another runs is decoded beside it, unless a call of another kind
 // came between them.

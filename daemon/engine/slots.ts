@@ -1,5 +1,5 @@
 // The slots of a trainer: named vectors with the gradient's shape, and the vector algebra that all back ends share. A
-// back end implements how two vectors are blended, multiplied and applied, wherever it keeps the numbers.
+// back end implements how two vectors are blended and multiplied, wherever it keeps the numbers.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Metric, Slot, Trainer } from './trainer.ts'
@@ -11,22 +11,18 @@ export interface VectorSpace<Vector> {
   blend(x: Vector, byX: number, y: Vector, byY: number, into: Vector): void | Promise<void>
   /** Σ a · b, with b measured if `by` is given. */
   dot(a: Vector, b: Vector, by?: Measure): number | Promise<number>
-  /** Σ x², with x measured if `by` is given. */
-  squaredNorm(x: Vector, by?: Measure): number | Promise<number>
-  /** weights -= rate · x, with x measured if `by` is given. */
-  move(x: Vector, rate: number, by?: Measure): void | Promise<void>
+  /** Σ x² */
+  squaredNorm(x: Vector): number | Promise<number>
 }
 
-/** A metric with its constants filled in: x becomes clamp(x · scale / (√v · secondScale + epsilon), ±limit). */
+/** A metric with its constants filled in: x becomes x / (√v · secondScale + epsilon). */
 export interface Measure {
-  scale: number
   /** Bias correction of the square roots of the second moments. */
   secondScale: number
   epsilon: number
-  limit: number
 }
 
-export interface Slots<Vector> extends Pick<Trainer, 'slots' | 'combine' | 'dot' | 'norm' | 'move'> {
+export interface Slots<Vector> extends Pick<Trainer, 'slots' | 'combine' | 'dot' | 'norm'> {
   /** Throws if the slot is empty. */
   held(slot: Slot): Vector
   /** The slot's vector, for the caller to overwrite. */
@@ -34,9 +30,6 @@ export interface Slots<Vector> extends Pick<Trainer, 'slots' | 'combine' | 'dot'
   /** Empties all slots and returns their vectors. */
   clear(): Vector[]
 }
-
-/** Stands for no limit, because not every device can compute with infinities. */
-const LARGEST_FLOAT = 3.4028234663852886e38
 
 /** `steps` is the number of steps that the optimizer's moments have seen. */
 export function createSlots<Vector>(
@@ -56,10 +49,8 @@ export function createSlots<Vector>(
   }
   const measureOf = (metric: Metric | undefined): Measure | undefined =>
     metric && {
-      scale: metric.scale ?? 1,
       secondScale: 1 / Math.sqrt(1 - metric.beta2 ** Math.max(1, steps())),
       epsilon: metric.epsilon,
-      limit: metric.limit ?? LARGEST_FLOAT,
     }
   return {
     held,
@@ -86,21 +77,18 @@ export function createSlots<Vector>(
 
     dot: async ({ a, b, metric }) => space.dot(held(a), held(b), measureOf(metric)),
 
-    norm: async ({ slot, metric }) => Math.sqrt(await space.squaredNorm(held(slot), measureOf(metric))),
-
-    move: async ({ along, rate, metric }) => space.move(held(along), rate, measureOf(metric)),
+    norm: async ({ slot }) => Math.sqrt(await space.squaredNorm(held(slot))),
   }
 }
 
 /** The contract's calls. Each works on the slots of the model that is open at the time. */
 export function slotCalls<Vector>(
   opened: () => Slots<Vector>,
-): Pick<Trainer, 'slots' | 'combine' | 'dot' | 'norm' | 'move'> {
+): Pick<Trainer, 'slots' | 'combine' | 'dot' | 'norm'> {
   return {
     slots: async () => opened().slots(),
     combine: async (request) => opened().combine(request),
     dot: async (request) => opened().dot(request),
     norm: async (request) => opened().norm(request),
-    move: async (request) => opened().move(request),
   }
 }

@@ -133,16 +133,12 @@ export type Slot = string
 export const GRADIENT: Slot = 'gradient'
 
 /**
- * Measures a vector the way an AdamW step measures a gradient: x becomes clamp(scale · x / (√v̂ + epsilon), ±limit),
- * where v̂ are the trainer's bias-corrected second moments.
+ * Measures a vector the way an AdamW step measures a gradient: x becomes x / (√v̂ + epsilon), where v̂ are the trainer's
+ * bias-corrected second moments.
  */
 export interface Metric {
   beta2: number
   epsilon: number
-  /** 1 if left out. */
-  scale?: number
-  /** No limit if left out. */
-  limit?: number
 }
 
 export interface StepReport {
@@ -172,12 +168,10 @@ export interface Trainer {
   combine(request: { into: Slot; terms: readonly { slot: Slot; factor: number }[] }): Promise<void>
   /** Σ a · b, with b measured if a metric is given. */
   dot(request: { a: Slot; b: Slot; metric?: Metric }): Promise<number>
-  /** 2-norm of the slot, or of the measured vector if a metric is given. */
-  norm(request: { slot: Slot; metric?: Metric }): Promise<number>
+  /** 2-norm of the slot. */
+  norm(request: { slot: Slot }): Promise<number>
   /** One optimizer step along the slot, as if it held a batch's gradient. */
   step(request: { along: Slot; optimizer: OptimizerOptions }): Promise<StepReport>
-  /** weights -= rate · slot, or the measured slot if a metric is given. The moments do not change. */
-  move(request: { along: Slot; rate: number; metric?: Metric }): Promise<void>
   /** A copy of the current weights. */
   weights(): Promise<Weights>
   setWeights(weights: Weights): Promise<void>

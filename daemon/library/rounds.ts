@@ -18,7 +18,6 @@ import { createVolatileDatabase } from '../store/database/volatile-database.ts'
 import { createPool } from '../store/pool/pool.ts'
 import type { Aggregation } from '../trainer/aggregation.ts'
 import type { Finding, UpdateOutcome } from '../trainer/learner.ts'
-import type { MixingRuleName } from '../trainer/sharing/mixing/index.ts'
 
 export interface RoundsOptions {
   /** Author name of own groups. */
@@ -35,13 +34,11 @@ export interface RoundsOptions {
   /** Maximum of J. */
   foreign: number
   adaptive: boolean
-  rule?: MixingRuleName
   aggregation?: Aggregation
   minibatches: number
   groupSize: number
   temperature: number
   optimizer: OptimizerOptions
-  scaleRate?: boolean
   warmUpSteps: number
   maxNewTokens: number
   maxStaleness: number
@@ -135,8 +132,6 @@ export async function createRounds(options: RoundsOptions, parts: RoundsParts): 
       // A round trains on whatever groups it has.
       sizes: { own, foreign: options.foreign, due: 1 },
       adaptive: options.adaptive,
-      ...(options.scaleRate && { scaleRate: true }),
-      ...(options.rule && { rule: options.rule }),
       ...(options.aggregation && { aggregation: options.aggregation }),
       minibatches: options.minibatches,
       temperature: options.temperature,

@@ -83,9 +83,6 @@ export function openCore({ config, self, seed, restored }: CoreOptions, parts: C
       get minibatches() {
         return config.training.minibatches
       },
-      get rule() {
-        return config.training.mixing
-      },
       get aggregation() {
         return { mode: config.training.aggregation, length: config.model.max_completion_tokens }
       },
@@ -94,9 +91,6 @@ export function openCore({ config, self, seed, restored }: CoreOptions, parts: C
       },
       get optimizer() {
         return optimizerOf(config)
-      },
-      get scaleRate() {
-        return config.training.scale_rate
       },
       get maxStaleness() {
         return config.training.max_staleness

@@ -15,10 +15,10 @@ import { type Alarm, createGuards } from './guards/index.ts'
 import { createPromptMix } from './prompt-mix.ts'
 import type { Role } from './roles.ts'
 import { createRollBacks, type RollBackPlan } from './roll-back.ts'
-import { effectiveGroups, filledBatch, rateFactor } from './sharing/batch-size.ts'
+import { filledBatch } from './sharing/batch-size.ts'
 import type { LearnerState } from './sharing/evidence.ts'
 import { createIntroductions } from './sharing/introductions.ts'
-import { DEFAULT_RULE, MIXING_RULES, type MixingRuleName, type PartReport } from './sharing/mixing/index.ts'
+import type { PartReport } from './sharing/mixing/part.ts'
 import { createSharingRecord } from './sharing/sharing-record.ts'
 import { untrainable } from './trainable.ts'
 import { type UpdateReport, update } from './update.ts'
@@ -28,8 +28,7 @@ import { evidenceOf, summarize } from './watch.ts'
 export interface LearnerOptions {
   /**
    * Maximum number of groups in a batch: I own groups and J foreign groups. A batch is due when `due` groups wait
-   * (default: I). A waiting foreign group counts by its author's standing if the mixing rule puts it into the same
-   * batch, and otherwise not at all.
+   * (default: I). A waiting foreign group counts by its author's standing.
    */
   sizes: { own: number; foreign: number; due?: number }
   minibatches: number
@@ -38,14 +37,10 @@ export interface LearnerOptions {
   temperature: number
   /** `learningRate` is the rate after warm-up. */
   optimizer: TrainRequest['optimizer']
-  /** Scales the learning rate, which is set for I groups, with the size of each batch: see `rateFactor`. */
-  scaleRate?: boolean
   /** Optimizer steps over which the learning rate rises linearly. */
   warmUpSteps: number
   /** This node's peer ID. */
   self: string
-  /** How own and foreign gradients are combined. Default: `DEFAULT_RULE`. */
-  rule?: MixingRuleName
   /** False keeps J at its maximum, even if foreign groups bring less progress than own ones. */
   adaptive: boolean
   restored?: LearnerState | undefined
@@ -162,9 +157,6 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       get usual() {
         return options.sizes.own
       },
-      get isRateScaled() {
-        return isRateScaled()
-      },
       adaptive: options.adaptive,
       restored: options.restored,
     },
@@ -185,19 +177,14 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
   let leftOver: Record<string, number> = {}
   /** Updates since the last one with own groups. */
   let withoutOwn = 0
-  /** Whether the mixing rule puts own and foreign groups into one gradient, so that a step needs no own groups. */
-  const isPooled = (): boolean => MIXING_RULES[options.rule ?? DEFAULT_RULE].stepsWithoutOwn
-  /** Whether a step with more groups moves further: at a higher learning rate, or by a separate foreign step. */
-  const isRateScaled = (): boolean => (options.scaleRate ?? false) || !isPooled()
-  const stepsWithoutOwn = (): boolean =>
-    isPooled() && record.usual !== undefined && withoutOwn < MOST_WITHOUT_OWN
+  const stepsWithoutOwn = (): boolean => record.usual !== undefined && withoutOwn < MOST_WITHOUT_OWN
   const standing = (author: string, report?: PartReport): number | undefined =>
     parts.isTrusted?.(author) ? 1 : authors.standing(author, report && evidenceOf(report))
   /**
    * Weight of an author's group in a batch, where an own group has 1. Newcomers' groups join batches but make none due:
    * there would be nothing to bound a step made of their groups alone.
    */
-  const worth = (author: string): number => (isPooled() ? (standing(author) ?? 0) : 0)
+  const worth = (author: string): number => standing(author) ?? 0
   /**
    * Number of peers whose groups have weight. Infinite if the user vouches for one: it may fill the peers' part of a
    * batch alone.
@@ -235,17 +222,6 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
     return kept
   }
 
-  /**
-   * `effective`: number of equally weighted groups with the same noise. `usual`: number that the learning rate is set
-   * for.
-   */
-  const sizeOf = (groups: readonly Group[], learnForeign: boolean): { effective: number; usual: number } => ({
-    effective: effectiveGroups(
-      groups.map(({ author }) => (author === options.self ? 1 : learnForeign ? worth(author) : 0)),
-    ),
-    usual: options.sizes.own,
-  })
-
   /** An estimator may want no policy update. The step still counts, because plugins learn in it. */
   const learn: typeof update = (...given) =>
     host.updates ? update(...given) : Promise.resolve({ ...NOTHING_LEARNT })
@@ -280,7 +256,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
   }
 
   const isUnknown = (author: string): boolean =>
-    isPooled() && !(parts.isTrusted?.(author) ?? false) && authors.isUnknown(author)
+    !(parts.isTrusted?.(author) ?? false) && authors.isUnknown(author)
 
   const introductions = createIntroductions(
     { temperature: options.temperature },
@@ -308,7 +284,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       const { version } = policy.reference()
       const { own, due = own } = options.sizes
       const filled = filledBatch(own, learn ? equalsAmong(usable) : 0)
-      const isFilled = options.adaptive && !isRateScaled() && foreign >= filled.foreign
+      const isFilled = options.adaptive && foreign >= filled.foreign
       const groups = chooseBatch(
         { own: waiting.own, foreign: usable },
         {
@@ -345,9 +321,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
           optimizer: {
             ...optimizer,
             learningRate:
-              optimizer.learningRate *
-              Math.min(1, (version + 1) / Math.max(1, options.warmUpSteps)) *
-              (options.scaleRate ? rateFactor(sizeOf(groups, learnForeign), record.noise) : 1),
+              optimizer.learningRate * Math.min(1, (version + 1) / Math.max(1, options.warmUpSteps)),
             maxGradientNorm: Math.min(optimizer.maxGradientNorm, guards.normLimit()),
           },
           self: options.self,
@@ -355,11 +329,8 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
           version,
           isBelieved: (author) => parts.isTrusted?.(author) || authors.isBelieved(author),
           columns,
-          allowance: authors.allowance,
-          weight: authors.weight,
           standing,
           usual: record.usual,
-          ...(options.rule && { rule: options.rule }),
           learnForeign,
           compare,
         },
@@ -378,11 +349,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       const roleMetrics = await learnRoles(texts)
       const unreported = leftOver
       leftOver = {}
-      record.observe(
-        report.parts,
-        learnForeign,
-        isPooled() && report.steps === 1 ? report.gradientNorm : undefined,
-      )
+      record.observe(report.parts, learnForeign)
       rollBacks.batch(
         groups.flatMap((group) =>
           authorsOf(group).filter(

@@ -1,20 +1,13 @@
 // One optimizer step. A step of own groups only is one call of the trainer. With foreign groups, or if own gradients
-// are needed for comparison, each author's gradient is computed separately and a mixing rule combines them into one
+// are needed for comparison, each author's gradient is computed separately and the common batch combines them into one
 // update.
 
 import type { GradientReport, Objective, Slot, Trainer } from '../engine/engine.ts'
 import { type Aggregation, denominatorOf, TOKEN_MEAN } from './aggregation.ts'
 import type { Minibatch } from './cut.ts'
 import type { Row } from './rows.ts'
-import {
-  DEFAULT_RULE,
-  MIXING_RULES,
-  type MixingOptions,
-  type MixingRuleName,
-  type Part,
-  type PartReport,
-  type StepDone,
-} from './sharing/mixing/index.ts'
+import { commonBatch, type MixingOptions, type StepDone } from './sharing/mixing/common-batch.ts'
+import type { Part, PartReport } from './sharing/mixing/part.ts'
 import { effectiveSampleSize } from './watch.ts'
 
 export interface StepOptions extends MixingOptions {
@@ -23,7 +16,6 @@ export interface StepOptions extends MixingOptions {
   aggregation?: Aggregation
   /** Measures own gradients against the compass even if a batch has no foreign groups. */
   compare: boolean
-  rule?: MixingRuleName
 }
 
 /** A peer's part is left out below this effective sample size, as a share of its tokens (verl's health check). */
@@ -31,7 +23,7 @@ const LEAST_EFFECTIVE = 0.3
 
 /** Maximum norm of the gradient of borrowed rollouts, relative to that of own rollouts. */
 const BORROWED_LIMIT = 1
-/** Free while the own gradient is computed; afterwards mixing rules use it for one foreign part after another. */
+/** Free while the own gradient is computed; afterwards it takes one foreign part after another. */
 const BORROWED: Slot = 'part'
 
 export function takeStep(
@@ -70,7 +62,7 @@ async function ownStep(
 async function mixedStep(
   { own, ownGroups, foreign }: Minibatch,
   objective: Objective,
-  { temperature, aggregation = TOKEN_MEAN, rule = DEFAULT_RULE, ...options }: StepOptions,
+  { temperature, aggregation = TOKEN_MEAN, ...options }: StepOptions,
   trainer: Trainer,
 ): Promise<StepDone> {
   const partOf = (rows: Row[], groups: number, author?: string): Part => {
@@ -95,7 +87,7 @@ async function mixedStep(
       },
     }
   }
-  return MIXING_RULES[rule].mix(
+  return commonBatch(
     {
       own: own.length > 0 ? partOf(own, ownGroups) : undefined,
       foreign: foreign.map(({ author, rows, groups }) => partOf(rows, groups, author)),

@@ -17,7 +17,7 @@ import type {
 import { rowWeight, TOKEN_MEAN } from './aggregation.ts'
 import { cut } from './cut.ts'
 import { type RowOptions, rowsByAuthor } from './rows.ts'
-import type { PartReport } from './sharing/mixing/index.ts'
+import type { PartReport } from './sharing/mixing/part.ts'
 import { type StepOptions, takeStep } from './step.ts'
 import { placed, summarize, UNIFORM, type Watched, watched } from './watch.ts'
 

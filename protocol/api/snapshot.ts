@@ -275,17 +275,11 @@ export interface SharingInfo {
   needed: number
   /**
    * Maximum numbers of own and foreign groups in a batch (I and J). J is at most `limit`, and 0 while the verdict is
-   * that foreign groups hurt. With an unscaled learning rate, J leaves an eighth of a batch to own groups; with a
-   * scaled one, it follows from the noise scale, `weight` and costs.
+   * that foreign groups hurt. J leaves an eighth of a batch to own groups.
    */
   own: number
   foreign: number
   limit: number
-  /**
-   * Worth of all peers' groups relative to own ones, 0 to 1. It is 1 until they quite surely make less progress for the
-   * same compute, then the upper end of an 80 % interval for that ratio.
-   */
-  weight: number
   verdict: SharingVerdict
   /** The last update: its own groups, its foreign groups, and the number of peers that wrote the latter. */
   last?: { own: number; foreign: number; peers: number }
@@ -300,7 +294,10 @@ export interface SharingContributor {
   peer: string
   /** Share of the recent norm of the foreign gradient, 0 to 1. */
   share: number
-  /** As in SharingInfo, for this peer's groups alone. */
+  /**
+   * Weight of its groups relative to own ones, 0 to 1. It is 1 until they quite surely make less progress for the same
+   * compute, then the upper end of an 80 % interval for that ratio.
+   */
   weight: number
   effect?: number
   low?: number

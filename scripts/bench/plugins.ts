@@ -181,8 +181,6 @@ async function openNode(plugins: readonly Plugin[]) {
           version,
           isBelieved: () => true,
           columns: await batch.columns(advantages, chosen),
-          allowance: () => 1,
-          weight: () => 1,
           standing: () => 1,
           learnForeign: false,
           compare: false,

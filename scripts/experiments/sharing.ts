@@ -8,9 +8,9 @@
 //   bound         one node that answers as many prompts as the whole swarm: what honest twins can bring at most
 //   prompts       nodes that answer their peers' prompts themselves: those whose groups had a signal a round ago. They
 //                 never see an answer of the peers, which are alone. Is it the choice of prompts that brings the gain?
-//   RULE          the swarm, with that mixing rule; every node may train on all groups of its peers
-//   RULE+trust    the same where every user vouches for all peers, so that nothing is held back
-//   RULE+LIARS@75 the swarm with three quarters of its nodes lying (half without a figure). Figures are of the honest
+//   common-batch  the swarm; every node may train on all groups of its peers
+//   …+trust       the same where every user vouches for all peers, so that nothing is held back
+//   …+LIARS@75    the swarm with three quarters of its nodes lying (half without a figure). Figures are of the honest
 //                 ones, and `marked` is the share of held-out answers with the liars' mark. LIARS: `liars` for all the ways of
 //                 in-process/liars.ts by turns, or one of these; `fresh` for marked answers under a new name in every
 //                 round; `adaptive` for in-process/adaptive-liar.ts
@@ -29,7 +29,6 @@ import { randomStream } from '../../daemon/host/random.ts'
 import { loadModel, type Model } from '../../daemon/policy/model.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
-import { MIXING_RULES, type MixingRuleName } from '../../daemon/trainer/sharing/mixing/index.ts'
 import { withExamples } from '../../plugins/tasks/examples.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import { HELD_OUT_SEED, type PromptCoordinates } from '../../protocol/train/index.ts'
@@ -52,7 +51,7 @@ const { values: flags } = parseArgs({
     setting: { type: 'string', default: 'dense' },
     /** A pretrained model as a GGUF file, for the setting `real`. */
     model: { type: 'string' },
-    arms: { type: 'string', default: 'alone,bound,common-batch,side-step' },
+    arms: { type: 'string', default: 'alone,bound,common-batch' },
     rates: { type: 'string', default: '1e-4' },
     seeds: { type: 'string', default: '1,2,3,4,5' },
     nodes: { type: 'string', default: '8' },
@@ -179,7 +178,6 @@ interface Arm {
   rounds: number
   /** Nodes alone whose prompts the others answer. */
   scouts?: number
-  rule?: MixingRuleName
   trusts?: boolean
   liars?: number
   lies?: readonly (Lie | 'fresh' | 'adaptive')[]
@@ -188,18 +186,17 @@ function armOf(name: string): Arm {
   if (name === 'alone') return { nodes: 1, own, foreign: 0, rounds: 4 * rounds }
   if (name === 'bound') return { nodes: 1, own: nodes * own, foreign: 0, rounds }
   if (name === 'prompts') return { nodes: 2, own, foreign: 0, rounds, scouts: nodes - 1 }
-  const [rule = '', among] = name.split('+')
+  const [base, among] = name.split('+')
   const [kind = '', percent = '50'] = among === undefined || among === 'trust' ? [] : among.split('@')
   const lies = kind === '' ? [] : kind === 'liars' ? LIES : [kind as Lie]
   const isKnown = lies.every((lie) => [...LIES, 'fresh', 'adaptive'].includes(lie))
-  if (!(rule in MIXING_RULES) || !isKnown)
+  if (base !== 'common-batch' || !isKnown)
     throw new Error(
-      `no arm "${name}"; there are alone, bound, prompts and a rule (${Object.keys(MIXING_RULES).join(', ')}), which may be followed by +trust or by +liars, +${LIES.join(', +')}, +fresh or +adaptive and their share, as in +liars@75`,
+      `no arm "${name}"; there are alone, bound, prompts and common-batch, which may be followed by +trust or by +liars, +${LIES.join(', +')}, +fresh or +adaptive and their share, as in +liars@75`,
     )
   const liars = lies.length > 0 ? Math.min(nodes - 1, Math.round((nodes * Number(percent)) / 100)) : 0
   return {
     ...{ nodes: nodes - liars, own, foreign: (nodes - 1) * own, rounds, liars, lies },
-    rule: rule as MixingRuleName,
     trusts: among === 'trust',
   }
 }
@@ -242,7 +239,6 @@ async function play(name: string, rate: number, seed: number): Promise<Run> {
       learningRate: rate,
       engine: engineOf(i),
       ...(arm.scouts && !isScout && { candidates }),
-      ...(arm.rule && { rule: arm.rule }),
       trusts: arm.trusts ?? false,
     })
   const swarm: ExperimentNode[] = []

@@ -8,7 +8,7 @@
 //   start      before any training
 //   alone      hears of nobody
 //   prompts    asks again what peers solved, and learns nothing from their answers
-//   swarm      trains on peers' groups by the default rule
+//   swarm      trains on peers' groups into one batch with its own
 //   transfer   `common` and `rescue`, and nothing else of peers
 //   plain      as `transfer`, with the log-prob of a borrowed token as its loss instead of LUFFY's shape
 //   lessons    learns right answers of the peer, which its user trusts, by supervision

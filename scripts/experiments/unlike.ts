@@ -3,7 +3,7 @@
 // Three specialists: the model of three tasks after supervised steps on one of its tasks, in which it forgets the
 // others. Each is asked all three tasks, two prompts of each in a round. Arms:
 //   alone    hears of nobody
-//   swarm    peers' groups by the default rule
+//   swarm    peers' groups into one batch with its own
 //   trust    the same where every user vouches for all peers
 //   nll      as `trust`, with `success_nll`: supervised learning on verified right answers, own and peers'
 //   lessons  trusted peers' right answers, kept and learnt several times each, in tasks where they are better

@@ -168,6 +168,20 @@ test('a WAGGLE_ variable that means nothing is a warning, one that is an option 
   expect(warnings).toEqual(['WAGGLE_MODEL_PAHT is not a setting. Did you mean "WAGGLE_MODEL_PATH"?'])
 })
 
+test('keys that do nothing any more are warnings, wherever they are set, and change nothing', () => {
+  const { config, warnings } = load('[training]\nmixing = "side-step"\nscale_rate = true\n', {
+    env: { WAGGLE_TRAINING_SCALE_RATE: 'true' },
+    flags: [['--set training.mixing', 'training.mixing', 'fltrust']],
+  })
+  expect(config).toEqual(load('').config)
+  expect(warnings).toEqual([
+    expect.stringMatching(/^config\.toml:2: training\.mixing does nothing any more: .*Remove it\.$/),
+    expect.stringMatching(/^config\.toml:3: training\.scale_rate does nothing/),
+    expect.stringMatching(/^WAGGLE_TRAINING_SCALE_RATE: training\.scale_rate does nothing/),
+    expect.stringMatching(/^--set training\.mixing: training\.mixing does nothing/),
+  ])
+})
+
 test("a model's path is relative to the file that names it", () => {
   expect(load('[model]\npath = "m"').config.model.path).toBe(join(folder, 'm'))
   expect(load('', { env: { WAGGLE_MODEL_PATH: 'm' } }).config.model.path).toBe('/somewhere/m')

@@ -13,7 +13,6 @@ import { describeInFlight } from './engine-in-flight.ts'
 import { describeJoins } from './engine-joins.ts'
 import { describePlaces } from './engine-places.ts'
 import { describeSampling } from './engine-sampling.ts'
-import { describeSideStep } from './engine-side-step.ts'
 import { describeSlots } from './engine-slots.ts'
 import { describeTraining } from './engine-training.ts'
 
@@ -34,7 +33,6 @@ export function describeEngine(name: string, create: EngineFactory): void {
     describeJoins(() => engine, open)
     describeTraining(() => engine, open, create)
     describeSlots(() => engine, open)
-    describeSideStep(() => engine, open)
 
     test('says what it is and why it runs there', () => {
       expect(engine.info.kind).toBe(name)

@@ -271,7 +271,6 @@ export function createScriptedNode({
         own: 4,
         foreign: 4,
         limit: 16,
-        weight: 1,
         verdict: step < 100 ? 'not yet known' : 'helps',
         last: { own: 2, foreign: 4, peers: 1 },
         cost: 0.021,

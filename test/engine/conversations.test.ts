@@ -77,7 +77,6 @@ test('keys and values of earlier weights are not used', async () => {
       })
       return core.step({ along: 'gradient', optimizer: { ...ADAMW, learningRate: 0.1 } })
     },
-    'a move': () => core.move({ along: 'gradient', rate: 0.1 }),
     'another model': () => core.open({ spec: SPEC, weights }),
   }
   for (const change of Object.values(changes)) {

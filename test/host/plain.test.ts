@@ -29,8 +29,6 @@ const options = (version: number) => ({
   learnForeign: false,
   compare: false,
   isBelieved: () => true,
-  allowance: () => 1,
-  weight: () => 1,
   standing: () => 1,
 })
 const random = () => randomStream(1, 'cut')

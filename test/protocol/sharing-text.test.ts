@@ -14,7 +14,6 @@ const sharing: SharingInfo = {
   own: 16,
   foreign: 16,
   limit: 16,
-  weight: 0.9,
   verdict: 'not yet known',
   last: { own: 2, foreign: 14, peers: 7 },
   cost: 0,

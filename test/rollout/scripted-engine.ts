@@ -133,7 +133,6 @@ export function createScriptedEngine(options: ScriptOptions): ScriptedEngine {
     dot: refuse,
     norm: refuse,
     step: refuse,
-    move: refuse,
     weights: refuse,
     optimizer: refuse,
   }

@@ -243,15 +243,11 @@ export function createTabularEngine(
         slots.set(into, sum)
       }),
     dot: ({ a, b, metric }) => inTurn(0, () => slot(a) * measured(slot(b), metric)),
-    norm: ({ slot: name, metric }) => inTurn(0, () => Math.abs(measured(slot(name), metric))),
+    norm: ({ slot: name }) => inTurn(0, () => Math.abs(slot(name))),
     step: ({ along, optimizer }) =>
       inTurn(0, () => {
         const applied = step(slot(along), optimizer.learningRate, optimizer)
         return { applied, norm: Math.abs(slot(along)), seconds: 0, ...(applied ? {} : { nonFinite: FIRST! }) }
-      }),
-    move: ({ along, rate, metric }) =>
-      inTurn(0, () => {
-        skill = Math.fround(skill - rate * measured(slot(along), metric))
       }),
     weights: () => inTurn(0, () => blankWeights(skill)),
     setWeights: (weights: Weights, of?: number) =>

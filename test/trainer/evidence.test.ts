@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { createAuthors } from '../../daemon/trainer/sharing/authors.ts'
 import { learnerState } from '../../daemon/trainer/sharing/evidence.ts'
 import { createJudge } from '../../daemon/trainer/sharing/judge.ts'
-import type { PartReport } from '../../daemon/trainer/sharing/mixing/index.ts'
+import type { PartReport } from '../../daemon/trainer/sharing/mixing/part.ts'
 import { createSharingRecord } from '../../daemon/trainer/sharing/sharing-record.ts'
 import { EDGES } from '../../daemon/trainer/sharing/typicality.ts'
 import { startLooped } from './looped-node.ts'
@@ -16,6 +16,9 @@ afterEach(async () => {
 const close = (closer: () => Promise<unknown>): void => {
   closers.push(closer)
 }
+
+/** Tokens as this node's own policy draws them. */
+const LIKE = [...EDGES, ...EDGES].map((edge, i, all) => 600 * (edge - (i % EDGES.length ? all[i - 1]! : 0)))
 
 /** As a checkpoint writes and reads it. */
 const overDisk = <State>(state: State): State =>
@@ -48,7 +51,7 @@ const part = (author: string | undefined, alongOwn: number, weight: number): Par
 
 function recordOf(restored?: Parameters<typeof createSharingRecord>[0]['restored'], adaptive = true) {
   return createSharingRecord(
-    { limit: 16, usual: 2, isRateScaled: true, adaptive, restored },
+    { limit: 16, usual: 2, adaptive, restored },
     { cost: () => 1, onGuard() {}, onChange() {} },
   )
 }
@@ -79,8 +82,7 @@ describe('after a restart', () => {
       expect(again.info()).toMatchObject(known)
       expect(again.judge.next()).toEqual(before.judge.next())
       for (const author of ['useful', 'useless', 'liar']) {
-        expect(again.authors.weight(author)).toBe(before.authors.weight(author))
-        expect(again.authors.allowance(author)).toBe(before.authors.allowance(author))
+        expect(again.authors.standing(author)).toBe(before.authors.standing(author))
         expect(again.authors.isBelieved(author)).toBe(author !== 'liar')
         expect(again.authors.isSetAside(author)).toBe(before.authors.isSetAside(author))
       }
@@ -89,12 +91,13 @@ describe('after a restart', () => {
 
   test('an author that was useless for long weighs hardly anything, and one that was set aside remembers it', () => {
     const before = createAuthors({})
-    for (let i = 0; i < 200; i++) before.observe('useless', { gain: 0, own: 0.3, norm: 0.1 })
+    for (let i = 0; i < 200; i++)
+      before.observe('useless', { gain: 0, own: 0.3, norm: 0.1, tokens: { counts: LIKE } })
     before.setAside('was bad', 'why')
     for (let i = 0; i < 50; i++) before.tick()
     const again = createAuthors({ restored: before.save() })
-    expect(again.weight('useless')).toBeLessThan(0.1)
-    expect(again.weight('stranger')).toBe(1)
+    expect(again.standing('useless')).toBeLessThan(0.1)
+    expect(again.standing('stranger')).toBeUndefined()
     again.setAside('was bad', 'again')
     // Twice as long as the first time.
     expect(again.save().setAside).toMatchObject([{ author: 'was bad', updates: 100, offences: 2 }])
@@ -137,14 +140,18 @@ test('older checkpoints say who is set aside, and no more about single authors',
   })
 })
 
-test('checkpoints with a speed-up keep what they know, and of it the noise scale', () => {
+test('checkpoints of older versions keep what is still known', () => {
   const record = recordOf()
   live(record, 20)
   const saved = record.save()
-  const { noise, ...evidence } = saved.evidence
+  const { pairs: noise } = saved.evidence.judge
   const speedUp = { noise, worth: noise, recent: [{ own: 2, weights: 1, squares: 1 }], terms: 3, scale: 1 }
-  expect(learnerState.parse({ ...saved, evidence: { ...evidence, speedUp } })).toEqual(saved)
-  expect(learnerState.parse({ ...saved, evidence })).toEqual({ ...saved, evidence })
+  const authors = saved.evidence.authors.map((author) => ({ ...author, allowance: 0.5 }))
+  for (const former of [{ speedUp }, { noise, costs: { own: 2, foreign: 1 } }])
+    expect(learnerState.parse({ ...saved, evidence: { ...saved.evidence, ...former, authors } })).toEqual(
+      saved,
+    )
+  expect(() => learnerState.parse({ ...saved, evidence: { ...saved.evidence, authors: [null] } })).toThrow()
 })
 
 test('nothing that a peer does brings about what cannot be read back', () => {
@@ -182,7 +189,6 @@ test('a node with real loops and checkpoints goes on with the verdict and the we
   // The last update is that of a run.
   const { last: _, ...before } = first.learner.sharing()!
   expect(before).toMatchObject({ contributors: [{ peer: 'peer' }] })
-  expect(before.weight).not.toBe(0.5)
 
   const second = await startLooped({ disk: first.disk }, close)
   // Nothing has come in yet: all of it is from the checkpoint.

@@ -29,7 +29,6 @@ async function setUp(
   let isStable = true
   const trained: number[] = []
   const denominators: number[] = []
-  const rates: number[] = []
   const known: unknown[] = []
   const reportOf = (entropy: number) => ({
     ...{ loss: 0, gradientNorm: 1, metrics: { 'watch.entropy': entropy }, completionTokens: 10 },
@@ -37,7 +36,6 @@ async function setUp(
   })
   const trainer = {
     async train({ sequences, denominator, optimizer }: TrainRequest) {
-      rates.push(optimizer.learningRate)
       trained.push(sequences.length)
       denominators.push(denominator)
       return { ...reportOf(0.1), applied: true }
@@ -102,7 +100,6 @@ async function setUp(
     batch,
     trained,
     known,
-    rates,
     denominators,
     learnt,
     troubles,
@@ -237,7 +234,7 @@ const theirs = (count: number, author = 'peer') =>
   Array.from({ length: count }, () => group([0, 1], { author }))
 
 test('newcomers make no batch due, so that no step is made of their groups alone', async () => {
-  const { learner } = await setUp([], { sizes: { own: 4, foreign: 8 }, rule: 'common-batch' })
+  const { learner } = await setUp([], { sizes: { own: 4, foreign: 8 } })
   expect(learner.choose({ own: [group([0, 1])], foreign: theirs(40) })).toBeUndefined()
   expect(learner.choose({ own: [], foreign: theirs(40) })).toBeUndefined()
   expect(
@@ -245,20 +242,10 @@ test('newcomers make no batch due, so that no step is made of their groups alone
   ).toHaveLength(12)
 })
 
-test('the learning rate follows the square root of the batch where it is told to, for own batches, too', async () => {
-  const sizes = { own: 4, foreign: 0, due: 1 }
-  for (const scaleRate of [true, false]) {
-    const { learner, batch, rates } = await setUp([], { sizes, scaleRate })
-    await learner.train(batch([0, 1]))
-    await learner.train(batch([0, 1], [0, 1], [0, 1], [0, 1]))
-    expect(rates).toEqual([scaleRate ? ADAMW.learningRate / 2 : ADAMW.learningRate, ADAMW.learningRate])
-  }
-})
-
 test('the log-probs of a guide are used only if the user vouches for it', async () => {
   const guide = {
     ...{ author: 'peer', typicality: { bets: [18], claims: 0, likeness: 'guide' as const } },
-    ...{ pairs: noPairs(), norm: 1, allowance: 1, offences: 0 },
+    ...{ pairs: noPairs(), norm: 1, offences: 0 },
   }
   const judge = createJudge({ limit: 8, adaptive: false }).save()
   for (const trusts of [false, true]) {
@@ -277,7 +264,7 @@ test('the log-probs of a guide are used only if the user vouches for it', async 
 async function setUpAmongPeers() {
   const known = {
     ...{ author: 'peer', typicality: { bets: [], claims: 0, likeness: 'twin' as const } },
-    ...{ pairs: { count: 50, x: 50, y: 50, xx: 51, xy: 50, yy: 51 }, norm: 1, allowance: 1, offences: 0 },
+    ...{ pairs: { count: 50, x: 50, y: 50, xx: 51, xy: 50, yy: 51 }, norm: 1, offences: 0 },
   }
   const evidence = {
     judge: createJudge({ limit: 8, adaptive: false }).save(),

@@ -1,14 +1,9 @@
-// Mixing rules on vectors of three numbers, with the slots that all engines share.
+// The common batch on vectors of three numbers, with the slots that all engines share.
 
 import { describe, expect, test } from 'vitest'
 import { createSlots } from '../../daemon/engine/slots.ts'
-import {
-  MIXING_RULES,
-  type MixingOptions,
-  type MixingRuleName,
-  type Part,
-  type PartReport,
-} from '../../daemon/trainer/sharing/mixing/index.ts'
+import { commonBatch, type MixingOptions } from '../../daemon/trainer/sharing/mixing/common-batch.ts'
+import type { Part, PartReport } from '../../daemon/trainer/sharing/mixing/part.ts'
 import { ADAMW } from '../engine/model.ts'
 
 type Vector = number[]
@@ -24,7 +19,6 @@ function vectorTrainer() {
       },
       dot: (a, b) => a.reduce((sum, value, i) => sum + value * b[i]!, 0),
       squaredNorm: (x) => x.reduce((sum, value) => sum + value * value, 0),
-      move() {},
     },
     { steps: () => 1 },
   )
@@ -65,21 +59,18 @@ function partOf(
 const OPTIONS: MixingOptions = {
   optimizer: ADAMW,
   learnForeign: true,
-  allowance: () => 1,
-  weight: () => 1,
   standing: () => 1,
 }
 
 /** The vector of the step, for parts given as [values, count, author]. */
 async function stepOf(
-  rule: MixingRuleName,
   own: [Vector, number] | undefined,
   foreign: [Vector, number, string, 'not finite'?][],
   options: Partial<MixingOptions> & { compass?: Vector } = {},
 ) {
   const trainer = vectorTrainer()
   if (options.compass) trainer.fill('compass', options.compass)
-  const done = await MIXING_RULES[rule].mix(
+  const done = await commonBatch(
     {
       own: own && partOf(trainer, ...own),
       foreign: foreign.map((part) => partOf(trainer, ...part)),
@@ -95,7 +86,6 @@ const near = (values: Vector) => values.map((value) => expect.closeTo(value, 6))
 describe('a common batch', () => {
   test('is the mean over all terms, whoever wrote them', async () => {
     const { along, parts } = await stepOf(
-      'common-batch',
       [[1, 0, 0], 10],
       [
         [[0, 1, 0], 10, 'a'],
@@ -109,7 +99,6 @@ describe('a common batch', () => {
   test('counts an author by its standing', async () => {
     const standing = (author: string) => (author === 'a' ? 0.5 : 0)
     const { along } = await stepOf(
-      'common-batch',
       [[1, 0, 0], 10],
       [
         [[0, 1, 0], 10, 'a'],
@@ -120,39 +109,32 @@ describe('a common batch', () => {
     expect(along).toEqual(near([1 / 1.5, 0.5 / 1.5, 0]))
   })
 
-  test.each(['common-batch', 'side-step'] as const)(
-    '%s: leaves out what its own tokens speak against, whoever sent it',
-    async (rule) => {
-      const standing = (_: string, report?: PartReport) => (report?.gradientNorm === 7 ? 0 : 1)
-      const { parts } = await stepOf(
-        rule,
-        [[1, 0, 0], 10],
-        [
-          [[0, 7, 0], 10, 'a'],
-          [[0, 0, 1], 10, 'b'],
-        ],
-        { standing },
-      )
-      expect(parts.map(({ scale }) => scale > 0)).toEqual([true, false, true])
-    },
-  )
+  test('leaves out what its own tokens speak against, whoever sent it', async () => {
+    const standing = (_: string, report?: PartReport) => (report?.gradientNorm === 7 ? 0 : 1)
+    const { parts } = await stepOf(
+      [[1, 0, 0], 10],
+      [
+        [[0, 7, 0], 10, 'a'],
+        [[0, 0, 1], 10, 'b'],
+      ],
+      { standing },
+    )
+    expect(parts.map(({ scale }) => scale > 0)).toEqual([true, false, true])
+  })
 
   test('gives a loud author no more than its terms are worth, and takes nothing from the own part', async () => {
-    const { along, parts } = await stepOf('common-batch', [[1, 0, 0], 10], [[[0, 1000, 0], 10, 'loud']])
+    const { along, parts } = await stepOf([[1, 0, 0], 10], [[[0, 1000, 0], 10, 'loud']])
     expect(along[1]! / along[0]!).toBeCloseTo(1.5)
     expect(parts[1]!.scale * parts[1]!.gradientNorm).toBeCloseTo(1.5)
-    const few = await stepOf('common-batch', [[1, 0, 0], 10], [[[0, 1000, 0], 1, 'loud']])
+    const few = await stepOf([[1, 0, 0], 10], [[[0, 1000, 0], 1, 'loud']])
     expect(few.along[1]! / few.along[0]!).toBeCloseTo(1.5 * Math.sqrt(0.1))
   })
 
   test('bounds all newcomers together, however many they are', async () => {
     const crowd = Array.from({ length: 50 }, (_, i): [Vector, number, string] => [[0, 1, 0], 10, `new ${i}`])
-    const { along, parts } = await stepOf(
-      'common-batch',
-      [[1, 0, 0], 10],
-      [...crowd, [[0, 0, 1], 10, 'known']],
-      { standing: (author) => (author === 'known' ? 1 : undefined) },
-    )
+    const { along, parts } = await stepOf([[1, 0, 0], 10], [...crowd, [[0, 0, 1], 10, 'known']], {
+      standing: (author) => (author === 'known' ? 1 : undefined),
+    })
     expect(along[1]! / along[0]!).toBeCloseTo(Math.SQRT2 - 1)
     expect(along[2]! / along[0]!).toBeCloseTo(1)
     const total = parts
@@ -163,28 +145,23 @@ describe('a common batch', () => {
 
   test('without own groups, steps along what peers sent, measured by own parts as they usually are', async () => {
     const usual = { gradientNorm: 1, count: 10 }
-    const { along, parts } = await stepOf('common-batch', undefined, [[[0, 1000, 0], 10, 'a']], { usual })
+    const { along, parts } = await stepOf(undefined, [[[0, 1000, 0], 10, 'a']], { usual })
     expect(along).toEqual(near([0, 1.5, 0]))
     expect(parts[0]!.scale * parts[0]!.gradientNorm).toBeCloseTo(1.5)
-    await expect(stepOf('common-batch', undefined, [[[0, 1, 0], 10, 'a']])).rejects.toThrow('own groups')
+    await expect(stepOf(undefined, [[[0, 1, 0], 10, 'a']])).rejects.toThrow('own groups')
   })
 
   test('takes no step if nothing is left of a batch without own groups', async () => {
     const usual = { gradientNorm: 1, count: 10 }
-    const { along, nonFinite } = await stepOf(
-      'common-batch',
-      undefined,
-      [[[0, 1, 0], 10, 'a', 'not finite']],
-      {
-        usual,
-      },
-    )
+    const { along, nonFinite } = await stepOf(undefined, [[[0, 1, 0], 10, 'a', 'not finite']], {
+      usual,
+    })
     expect(along).toBeUndefined()
     expect(nonFinite).toBeDefined()
   })
 
   test('only measures peers while they are probed', async () => {
-    const { along, parts } = await stepOf('common-batch', [[1, 0, 0], 10], [[[0, 1, 0], 10, 'a']], {
+    const { along, parts } = await stepOf([[1, 0, 0], 10], [[[0, 1, 0], 10, 'a']], {
       learnForeign: false,
     })
     expect(along).toEqual(near([1, 0, 0]))
@@ -192,58 +169,17 @@ describe('a common batch', () => {
   })
 })
 
-describe('FLTrust', () => {
-  test('weighs a peer by its cosine with the compass, at the own length, and never below 0', async () => {
-    const { parts } = await stepOf(
-      'fltrust',
-      [[2, 0, 0], 10],
-      [
-        [[3, 3, 0], 10, 'half way'],
-        [[-5, 0, 0], 10, 'against'],
-      ],
-      { compass: [1, 0, 0] },
-    )
-    expect(parts[1]!.scale * parts[1]!.gradientNorm).toBeCloseTo(2 * Math.SQRT1_2)
-    expect(parts[2]!.scale).toBe(0)
-  })
-
-  test('knows no direction before the first own gradients, and gives peers nothing', async () => {
-    expect((await stepOf('fltrust', [[1, 0, 0], 10], [[[1, 0, 0], 10, 'a']])).along).toEqual(near([1, 0, 0]))
-  })
-})
-
-test('self-centred clipping cuts how far a peer is from the compass to a radius', async () => {
-  const { along } = await stepOf('self-centred', [[1, 0, 0], 10], [[[1, 1000, 0], 10, 'far']], {
+test('a peer whose gradient is not finite changes nothing', async () => {
+  const { along } = await stepOf([[1, 0, 0], 10], [[[Number.NaN, 0, 0], 10, 'a', 'not finite']], {
     compass: [1, 0, 0],
   })
-  expect(along).toEqual(near([1, 0.5 * 1.5 * Math.SQRT2, 0]))
+  expect(along).toEqual(near([1, 0, 0]))
 })
 
-test.each(Object.keys(MIXING_RULES) as MixingRuleName[])(
-  '%s: a peer whose gradient is not finite changes nothing',
-  async (rule) => {
-    const { along } = await stepOf(rule, [[1, 0, 0], 10], [[[Number.NaN, 0, 0], 10, 'a', 'not finite']], {
-      compass: [1, 0, 0],
-    })
-    expect(along).toEqual(near([1, 0, 0]))
-  },
-)
-
-test('the side step is never made without own groups', async () => {
-  expect(MIXING_RULES['side-step'].stepsWithoutOwn).toBe(false)
-  await expect(stepOf('side-step', undefined, [[[0, 1, 0], 10, 'a']])).rejects.toThrow('own groups')
+test('a crowd of newcomers adds no more than a short noise', async () => {
+  const crowd = Array.from({ length: 50 }, (_, i): [Vector, number, string] => [[1, 1, 0], 10, `new ${i}`])
+  const { parts } = await stepOf([[1, 0, 0], 10], crowd, { compass: [1, 0, 0], standing: () => undefined })
+  const foreign = parts.slice(1).reduce((sum, { scale, gradientNorm }) => sum + scale * gradientNorm, 0)
+  expect(foreign).toBeLessThanOrEqual(Math.SQRT2 - 1 + 1e-6)
+  expect(foreign).toBeGreaterThan(0.4)
 })
-
-test.each(['common-batch', 'self-centred', 'fltrust'] as const)(
-  '%s: a crowd of newcomers adds no more than a short noise',
-  async (rule) => {
-    const crowd = Array.from({ length: 50 }, (_, i): [Vector, number, string] => [[1, 1, 0], 10, `new ${i}`])
-    const { parts } = await stepOf(rule, [[1, 0, 0], 10], crowd, {
-      compass: [1, 0, 0],
-      standing: () => undefined,
-    })
-    const foreign = parts.slice(1).reduce((sum, { scale, gradientNorm }) => sum + scale * gradientNorm, 0)
-    expect(foreign).toBeLessThanOrEqual(Math.SQRT2 - 1 + 1e-6)
-    expect(foreign).toBeGreaterThan(0.4)
-  },
-)

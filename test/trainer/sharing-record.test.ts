@@ -1,7 +1,7 @@
-// What peers weigh goes by what their steps brought once they were taken, not by how they looked.
+// The verdict on peers goes by what their steps brought once they were taken, not by how they looked.
 
 import { expect, test } from 'vitest'
-import type { PartReport } from '../../daemon/trainer/sharing/mixing/index.ts'
+import type { PartReport } from '../../daemon/trainer/sharing/mixing/part.ts'
 import { createSharingRecord } from '../../daemon/trainer/sharing/sharing-record.ts'
 
 const part = (figures: Partial<PartReport>): PartReport => ({
@@ -21,7 +21,7 @@ const part = (figures: Partial<PartReport>): PartReport => ({
 
 function recordOf() {
   return createSharingRecord(
-    { limit: 16, usual: 2, isRateScaled: true, adaptive: false, restored: undefined },
+    { limit: 16, usual: 2, adaptive: false, restored: undefined },
     { cost: () => 1, onGuard() {}, onChange() {} },
   )
 }
@@ -42,51 +42,38 @@ function live(alongForeign: number, learnt = true) {
   return record
 }
 
-test('steps that own rollouts take back weigh nothing, however much their gradients agree with own ones', () => {
+test('steps that own rollouts take back hurt, however much their gradients agree with own ones', () => {
   const { authors, info } = live(-0.5)
-  expect(info()).toMatchObject({ weight: 0, verdict: 'hurts' })
-  expect([authors.weight('better'), authors.weight('worse')]).toEqual([0, 0])
+  expect(info().verdict).toBe('hurts')
   expect(authors.isSetAside('better')).toBe(false)
 })
 
-test('steps that go on to bring what own ones bring weigh as much', () => {
-  const { authors, info } = live(1)
-  expect(info().weight).toBeGreaterThan(0.9)
-  expect(authors.weight('better')).toBeGreaterThan(0.9)
+test('steps that go on to bring what own ones bring do not hurt', () => {
+  const { verdict, effect } = live(1).info()
+  expect(verdict).not.toBe('hurts')
+  expect(Math.abs(effect!)).toBeLessThan(0.05)
 })
 
-test('what brings half weighs a little more than half, until that is certain', () => {
-  const { authors, info } = live(0.5)
-  for (const weight of [info().weight, authors.weight('better')]) {
-    expect(weight).toBeGreaterThan(0.5)
-    expect(weight).toBeLessThan(0.7)
-  }
+test('steps that go on to bring half of that hurt, and the effect says how much', () => {
+  const { verdict, effect } = live(0.5).info()
+  expect([verdict, effect]).toEqual(['hurts', expect.closeTo(-0.5, 1)])
 })
 
 test('groups that are only looked at are judged by how they look', () => {
-  expect(live(-0.5, false).info().weight).toBeGreaterThan(0.9)
+  expect(live(-0.5, false).info().verdict).not.toBe('hurts')
 })
 
-test('a node that knows nothing of its peers yet trains on their groups, and less so as they bring less', () => {
+test('a node that knows nothing of its peers yet trains on their groups, until they are seen to bring nothing', () => {
   const record = createSharingRecord(
-    { limit: 512, usual: 16, isRateScaled: true, adaptive: true, restored: undefined },
-    // Own groups are sampled, too.
-    { cost: ({ author, groups }) => groups * (author === undefined ? 1.4 : 1), onGuard() {}, onChange() {} },
+    { limit: 512, usual: 16, adaptive: true, restored: undefined },
+    { cost: ({ groups }) => groups, onGuard() {}, onChange() {} },
   )
-  expect(record.judge.next()).toMatchObject({ learn: true, foreign: 29 })
-  const observe = () =>
+  // They fill a batch and make it no larger.
+  expect(record.judge.next()).toMatchObject({ learn: true, foreign: 14 })
+  for (let i = 0; i < 20; i++)
     record.observe(
-      [part({ groups: 16, alongOwn: 1 + noise(1), alongForeign: 0 }), part({ author: 'peer', alongOwn: 1 })],
+      [part({ groups: 16, alongOwn: 1 + noise(i), alongForeign: 0 }), part({ author: 'peer', alongOwn: 1 })],
       true,
     )
-  observe()
-  expect(record.judge.next()).toMatchObject({ learn: true, foreign: 13 })
-  for (let i = 0; i < 10; i++) observe()
   expect(record.judge.next()).toMatchObject({ learn: false })
-})
-
-test('at an unchanged learning rate, foreign groups fill a batch and make it no larger', () => {
-  const options = { limit: 512, usual: 16, isRateScaled: false, adaptive: true, restored: undefined }
-  const record = createSharingRecord(options, { cost: () => 1, onGuard() {}, onChange() {} })
-  expect(record.judge.next()).toMatchObject({ learn: true, foreign: 14 })
 })

@@ -12,7 +12,5 @@ export const UPDATE: UpdateOptions = {
   learnForeign: true,
   compare: false,
   isBelieved: () => true,
-  allowance: () => 1,
-  weight: () => 1,
   standing: () => 1,
 }

@@ -138,57 +138,6 @@ test('tokens whose sampler is unknown do not move the weights by default', async
   expect(core.weights()).toEqual(before)
 })
 
-test('the side step leaves the own step as it is and adds a shorter one, whatever their advantages are', async () => {
-  const groups = [
-    group([1, 0], { seed: 1 }),
-    ...['a', 'b'].map((author) => group([1, 0], { seed: 2, author })),
-  ]
-  const huge = [
-    [0.1, -0.1],
-    [1e6, -1e6],
-    [1e6, -1e6],
-  ]
-  const run = async (count: number, allowance = 1, learnForeign = true) => {
-    const { core, engine } = await open()
-    const given = { ...UPDATE, rule: 'side-step' as const, learnForeign, allowance: () => allowance }
-    const { parts } = await update(groups.slice(0, count), huge.slice(0, count), given, {
-      engine,
-      objective,
-      random,
-    })
-    return { parts, weights: core.weights() as Weights, optimizer: core.optimizer() as OptimizerState }
-  }
-  const alone = await run(1)
-  const mixed = await run(3)
-  expect(mixed.parts.map(({ author }) => author)).toEqual([undefined, 'a', 'b'])
-  expect(mixed.optimizer).toEqual(alone.optimizer)
-  const [first, second, without, withPeers] = [
-    alone.optimizer.first,
-    alone.optimizer.second,
-    alone.weights,
-    mixed.weights,
-  ].map((tensors) => Object.values(tensors).flatMap((values) => [...values])) as [
-    number[],
-    number[],
-    number[],
-    number[],
-  ]
-  const { beta1, beta2, epsilon, learningRate } = ADAMW
-  const own = first.map((m, i) => m / (1 - beta1) / (Math.sqrt(second[i]! / (1 - beta2)) + epsilon))
-  const beside = withPeers.map((weight, i) => (without[i]! - weight) / learningRate)
-  const length = (values: number[]) => Math.sqrt(values.reduce((sum, value) => sum + value ** 2, 0))
-  expect(length(beside) / length(own)).toBeCloseTo(Math.SQRT2 - 1, 3)
-
-  const [mine, less] = (await run(3, 0.1)).parts
-  expect(less!.scale * less!.gradientNorm).toBeLessThanOrEqual(0.1 * mine!.gradientNorm * 1.0001)
-  const looked = await run(3, 1, false)
-  expect(looked.parts.map(({ scale }) => scale)).toEqual([1, 0, 0])
-  // Compared at the own gradient's length, whatever shorter step is made: both peers' here are far longer than that.
-  const would = looked.parts.slice(1).map(({ wouldScale, gradientNorm }) => wouldScale * gradientNorm)
-  expect(Math.hypot(...would) / looked.parts[0]!.gradientNorm).toBeCloseTo(1, 3)
-  expect(looked.weights).toEqual(alone.weights)
-})
-
 test("a peer's part that is not finite, or rests on a few tokens, is left out and the rest is learnt", async () => {
   const { core, engine } = await open()
   const liar = group([1, 0, 1, 0, 1, 0], { seed: 3, author: 'liar' })

@@ -1,7 +1,6 @@
 // The sections [rollout], [training] and [[roles]].
 
 import { z } from 'zod'
-import { DEFAULT_RULE, MIXING_RULES, type MixingRuleName } from '../../trainer/sharing/mixing/index.ts'
 
 export const rollout = z.strictObject({
   group_size: z
@@ -54,12 +53,6 @@ export const training = z.strictObject({
   lora_rank: z.int().min(1).max(1024).default(16).describe('rank of the adapter'),
   lora_alpha: z.number().gt(0).max(65_536).default(32).describe('the adapter is scaled by alpha / rank'),
   learning_rate: z.number().gt(0).max(1).default(1e-4).describe('learning rate of AdamW'),
-  scale_rate: z
-    .boolean()
-    .default(false)
-    .describe(
-      'multiply the learning rate by the square root of the groups in a batch over those that it would have alone, up to 2; groups count less if their author does',
-    ),
   warm_up_steps: z.int().min(0).default(10).describe('steps over which the learning rate rises from 0'),
   weight_decay: z.number().min(0).max(1).default(0).describe('decoupled weight decay'),
   max_gradient_norm: z
@@ -87,14 +80,6 @@ export const training = z.strictObject({
     .default(true)
     .describe(
       "train on no peers' groups while they do worse than own ones; false takes all that wait, beside own_groups own ones",
-    ),
-  mixing: z
-    .enum(Object.keys(MIXING_RULES) as [MixingRuleName, ...MixingRuleName[]])
-    .default(DEFAULT_RULE)
-    .describe(
-      `how own and peers' gradients become one step. ${Object.entries(MIXING_RULES)
-        .map(([name, { summary }]) => `${name}: ${summary}`)
-        .join('; ')}`,
     ),
   minibatches: z.int().min(1).max(64).default(1).describe('optimizer steps per batch'),
   aggregation: z

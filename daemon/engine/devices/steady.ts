@@ -133,7 +133,6 @@ export function createSteadyEngine({
       if (report.applied) await stepped()
       return report
     },
-    move: (request) => steady((engine) => engine.move(request)),
     async weights() {
       const weights = await steady((engine) => engine.weights())
       if (engine === first) remember(weights)

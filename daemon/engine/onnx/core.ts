@@ -121,8 +121,6 @@ export function createCore({
     })
   }
 
-  const calls = slotCalls(() => opened().slots)
-
   return {
     async open({ spec: plain, weights: given, optimizer, ...labels }) {
       const shapes = trainableShapes(plain)
@@ -142,7 +140,7 @@ export function createCore({
         weights,
         parameters: { ...fed, ...weights.views },
         slots: createSlots(
-          hostVectors({ layout, weights }, () => momentsOf(made).second),
+          hostVectors(layout, () => momentsOf(made).second),
           { steps: () => made.steps },
         ),
         steps: optimizer?.steps ?? 0,
@@ -193,11 +191,7 @@ export function createCore({
       return { applied, norm, seconds, ...(applied ? {} : { nonFinite: firstNonFinite(layout, vector) }) }
     },
 
-    ...calls,
-    move(request) {
-      kept.clear()
-      return calls.move(request)
-    },
+    ...slotCalls(() => opened().slots),
 
     weights() {
       return copyArena(opened().weights)

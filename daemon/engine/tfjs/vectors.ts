@@ -8,7 +8,7 @@ export interface Vector {
   tensors: Tensor[]
 }
 
-/** The tensors that the algebra reads and changes, by parameter. */
+/** The tensors that the algebra reads, by parameter. */
 export interface Parameters {
   weights: Record<string, Tensor>
   /** The optimizer's second moments. */
@@ -18,9 +18,8 @@ export interface Parameters {
 export function tensorVectors(tf: Tensorflow, parameters: () => Parameters): VectorSpace<Vector> {
   const measured = (x: Tensor, name: string, by: Measure | undefined): Tensor => {
     if (!by) return x
-    const { scale, secondScale, epsilon, limit } = by
-    const spread = tf.add(tf.mul(tf.sqrt(parameters().second[name]!), secondScale), epsilon)
-    return tf.clipByValue(tf.div(tf.mul(x, scale), spread), -limit, limit)
+    const { secondScale, epsilon } = by
+    return tf.div(x, tf.add(tf.mul(tf.sqrt(parameters().second[name]!), secondScale), epsilon))
   }
   /** Adds up one number per tensor. */
   const summed = (of: Vector, value: (tensor: Tensor, index: number, name: string) => Tensor): number => {
@@ -47,14 +46,6 @@ export function tensorVectors(tf: Tensorflow, parameters: () => Parameters): Vec
 
     dot: (a, b, by) => summed(b, (tensor, i, name) => tf.mul(a.tensors[i]!, measured(tensor, name, by))),
 
-    squaredNorm: (x, by) => summed(x, (tensor, _, name) => tf.square(measured(tensor, name, by))),
-
-    move(x, rate, by) {
-      const { weights } = parameters()
-      for (const [i, [name, old]] of Object.entries(weights).entries()) {
-        weights[name] = tf.tidy(() => tf.sub(old, tf.mul(measured(x.tensors[i]!, name, by), rate)) as Tensor)
-        tf.dispose(old)
-      }
-    },
+    squaredNorm: (x) => summed(x, (tensor) => tf.square(tensor)),
   }
 }

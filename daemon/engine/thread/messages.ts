@@ -34,7 +34,6 @@ export const PLAIN_CALLS = [
   'dot',
   'norm',
   'step',
-  'move',
   'weights',
   'optimizer',
   'close',

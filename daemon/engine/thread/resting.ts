@@ -55,7 +55,6 @@ export function createRestingEngine(start: () => Engine): Engine & Resting {
     dot: (request) => during((one) => one.dot(request)),
     norm: (request) => during((one) => one.norm(request)),
     step: (request) => during((one) => one.step(request)),
-    move: (request) => during((one) => one.move(request)),
     weights: () => during((one) => one.weights()),
     setWeights: (...given: Parameters<Engine['setWeights']>) => during((one) => one.setWeights(...given)),
     optimizer: () => during((one) => one.optimizer()),

@@ -1,4 +1,4 @@
-// What a node knows about one author whose groups it has trained on, and the weight and limits that follow.
+// What a node knows about one author whose groups it has trained on, and the weight that follows.
 
 import type { SharingContributor } from '../../../protocol/api/index.ts'
 import { noPairs, type Pairs, ratioInterval, worthOf } from './interval.ts'
@@ -15,23 +15,17 @@ export interface Author {
    * Decayed sum of the norms of its applied gradients, relative to own ones. Gives its share of what peers contributed.
    */
   norm: number
-  /** Squared gradient norm that the author may still use, relative to the own gradient's. */
-  allowance: number
   /** Number of updates for which the author remains set aside. */
   away: number
-  /** Updates since its groups were last trained on. Not saved. */
-  idle: number
   offences: number
   reason: string | undefined
 }
 
-export const stranger = (allowance: number): Author => ({
+export const stranger = (): Author => ({
   typicality: untested(),
   pairs: noPairs(),
   norm: 0,
-  allowance,
   away: 0,
-  idle: 0,
   offences: 0,
   reason: undefined,
 })
@@ -54,17 +48,13 @@ export function worthOfAuthor({ typicality, pairs }: Author): number {
 }
 
 /** The author as shown to users. `total`: sum of all authors' norms. */
-export function contributorOf(
-  peer: string,
-  author: Author,
-  { total, ofAny }: { total: number; ofAny: number },
-): SharingContributor {
+export function contributorOf(peer: string, author: Author, total: number): SharingContributor {
   const { norm, pairs, away, reason, typicality } = author
   const ratio = pairs.count > 2 ? ratioInterval(pairs, 0.05) : undefined
   return {
     peer,
     share: total > 0 ? norm / total : 0,
-    weight: away > 0 ? 0 : (hasEarned(author) ? 1 : ofAny) * worthOfAuthor(author),
+    weight: away > 0 ? 0 : worthOfAuthor(author),
     ...(ratio ? { effect: ratio.value - 1 } : {}),
     ...(ratio && Number.isFinite(ratio.low) ? { low: ratio.low - 1 } : {}),
     ...(ratio && Number.isFinite(ratio.high) ? { high: ratio.high - 1 } : {}),

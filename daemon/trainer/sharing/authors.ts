@@ -43,16 +43,12 @@ export interface Authors {
       tokens?: Evidence | undefined
     },
   ): AuthorFinding[]
-  /** Weight of an author's gradient, 0 to 1: the weight of all peers times the author's. */
-  weight(author: string): number
   /**
-   * Weight of an author's groups in a common batch, 0 to 1: full until it is fairly sure that they bring less than own
+   * Weight of an author's groups in a batch, 0 to 1: full until it is fairly sure that they bring less than own
    * groups. Undefined for a newcomer. `tokens`: tokens of the groups to be weighed.
    */
   standing(author: string, tokens?: Evidence): number | undefined
-  /** Norm limit of an author's gradient in this update, relative to the own one. */
-  allowance(author: string): number
-  /** Call once per update. Reduces penalties, decays shares and raises allowances. */
+  /** Call once per update. Reduces penalties and decays shares. */
   tick(): void
   /** Whether the author's tokens were found to come from a policy like this node's, and it is not set aside. */
   hasEarned(author: string): boolean
@@ -79,37 +75,14 @@ const ALPHA = 0.01
 const SUSPECT_ALPHA = 0.1
 const EPOCH = 400
 const FADE = 0.97
-/**
- * In the long run, one author may have this many fair shares of the foreign gradient's squared norm. The norm is shared
- * among all authors whose groups made progress lately, not only those in the current update. Otherwise an author who
- * keeps producing groups with a signal when the others no longer do would own the whole foreign gradient. No share is
- * reserved for authors without progress, so idle connections take nothing away. All newcomers in an update count as one
- * author.
- */
-const FAIR = 1.5
-/** Number of updates for which an absent author's share stays reserved. */
-const LATELY = 400
 
 /** `restored`: from a checkpoint; older checkpoints contain only the authors that are set aside. */
-export function createAuthors({
-  restored,
-  worth = () => 1,
-}: {
-  restored?: Partial<AuthorsState> | undefined
-  /** Weight of all peers' groups together, 0 to 1. */
-  worth?(): number
-}): Authors {
+export function createAuthors({ restored }: { restored?: Partial<AuthorsState> | undefined }): Authors {
   const all = new Map<string, Author>()
   let own = [...(restored?.calibration ?? uncalibrated())]
   let odds = oddsOf(own)
-  const shares = (): number => {
-    const drawn = [...all.values()].filter(({ idle, away }) => idle < LATELY && away === 0)
-    const earned = drawn.filter(hasEarned).length
-    const newcomers = drawn.some((author) => author.idle <= 1 && !hasEarned(author)) ? 1 : 0
-    return Math.max(1, earned + newcomers)
-  }
   const of = (name: string): Author => {
-    const found = all.get(name) ?? stranger(Math.min(1, FAIR / shares()))
+    const found = all.get(name) ?? stranger()
     all.delete(name)
     all.set(name, found)
     if (all.size > MOST_AUTHORS) {
@@ -154,9 +127,6 @@ export function createAuthors({
       odds = oddsOf(own)
     },
 
-    allowance: (name) => Math.sqrt(of(name).allowance),
-    weight: (name) => worth() * worthOfAuthor(of(name)),
-
     standing(name, tokens) {
       const author = all.get(name)
       if (author?.typicality.likeness === 'guide' || (tokens && isUnlike(tokens, odds))) return 0
@@ -167,8 +137,6 @@ export function createAuthors({
       const author = of(name)
       const findings: AuthorFinding[] = []
       author.norm += norm
-      author.idle = 0
-      author.allowance = Math.max(0, author.allowance - norm * norm)
       if (tokens) findings.push(...meet(name, tokens))
       if (author.away === 0 && isNumber(gain) && isNumber(ownGain)) {
         if (author.pairs.count >= EPOCH) {
@@ -186,11 +154,8 @@ export function createAuthors({
     },
 
     tick() {
-      const fair = FAIR / shares()
       for (const author of all.values()) {
         author.norm *= FADE
-        author.allowance = Math.min(1, author.allowance + fair)
-        author.idle += 1
         if (author.away > 0) author.away -= 1
       }
     },
@@ -208,12 +173,11 @@ export function createAuthors({
 
     contributors() {
       const total = [...all.values()].reduce((sum, { norm }) => sum + norm, 0)
-      const ofAny = worth()
       return [...all]
         .filter(
           ([, { norm, away, typicality }]) => norm > 1e-9 || away > 0 || typicality.likeness !== 'unknown',
         )
-        .map(([peer, author]) => contributorOf(peer, author, { total, ofAny }))
+        .map(([peer, author]) => contributorOf(peer, author, total))
         .sort((a, b) => b.share - a.share)
         .slice(0, SHOWN)
     },
@@ -228,7 +192,7 @@ export function createAuthors({
           reason: reason ?? '',
         })),
       calibration: [...own],
-      authors: [...all].map(([author, { away: _, reason: __, idle: ___, ...known }]) => ({
+      authors: [...all].map(([author, { away: _, reason: __, ...known }]) => ({
         author,
         ...structuredClone(known),
       })),

@@ -18,8 +18,7 @@ const name = z.string().min(1).max(256)
 const reason = z.string().max(1000)
 
 const pairs = z.strictObject({
-  /** Not an integer where old pairs decay. */
-  count: amount,
+  count,
   x: z.number(),
   y: z.number(),
   xx: amount,
@@ -45,7 +44,6 @@ const author = z.strictObject({
   typicality,
   pairs,
   norm: amount,
-  allowance: amount,
   offences: count,
 })
 
@@ -75,10 +73,6 @@ const state = z.strictObject({
   evidence: z
     .strictObject({
       judge,
-      /** Evidence of the noise scale. Absent in older checkpoints, as is `costs`. */
-      noise: pairs.exactOptional(),
-      /** Mean compute per own and per foreign group; 0 until known. */
-      costs: z.strictObject({ own: amount, foreign: amount }).exactOptional(),
       /** Number of own tokens in each bin of places. */
       calibration: z.array(amount).max(64),
       /** Least recently seen first. */
@@ -87,18 +81,27 @@ const state = z.strictObject({
     .exactOptional(),
 })
 
-/**
- * What older checkpoints say about single authors cannot be used, except for who is set aside. They also have a
- * `speedUp`, of which only the noise is still known.
- */
+/** Fields of older checkpoints that nothing reads any more, of the evidence and of an author in it. */
+const FORMER = { evidence: ['speedUp', 'noise', 'costs'], author: ['allowance'] }
+
+/** What the oldest checkpoints say about single authors cannot be used, except for who is set aside. */
 export const learnerState = z.preprocess((given) => {
-  const { evidence, ...rest } = (given ?? {}) as { evidence?: { speedUp?: { noise?: unknown } } }
+  const { evidence, ...rest } = (given ?? {}) as { evidence?: Record<string, unknown> }
   if (!evidence) return given
   if (!('calibration' in evidence)) return rest
-  if (!('speedUp' in evidence)) return given
-  const { speedUp, ...known } = evidence
-  return { ...rest, evidence: { ...known, ...(speedUp?.noise ? { noise: speedUp.noise } : {}) } }
+  const { authors } = evidence
+  return {
+    ...rest,
+    evidence: {
+      ...without(evidence, FORMER.evidence),
+      authors: Array.isArray(authors) ? authors.map((one) => one && without(one, FORMER.author)) : authors,
+    },
+  }
 }, state)
+
+function without(given: object, names: readonly string[]): object {
+  return Object.fromEntries(Object.entries(given).filter(([name]) => !names.includes(name)))
+}
 
 export type LearnerState = z.infer<typeof state>
 type Evidence = NonNullable<LearnerState['evidence']>

@@ -1,6 +1,6 @@
 // Decides whether sharing helps. After each update it compares the progress per compute from foreign groups with that
-// from own groups. The number of foreign groups in a batch follows from their noise and cost (batch-size.ts). The judge
-// is the second line of defence: where foreign groups do worse than own ones, none are trained on.
+// from own groups. While foreign groups do worse than own ones, none are trained on; otherwise they fill batches
+// (batch-size.ts).
 //
 // Both sides are measured by the newest own gradient, whose rollouts were used for neither: by its component along the
 // compass (the own gradients of about the last twenty updates), and its component along the foreign steps taken in the
@@ -18,14 +18,14 @@
 
 import type { SharingVerdict } from '../../../protocol/api/index.ts'
 import type { JudgeEvidence } from './evidence.ts'
-import { addPair, meanInterval, noPairs, type Pairs, ratioInterval, worthOf } from './interval.ts'
+import { addPair, meanInterval, noPairs, type Pairs, ratioInterval } from './interval.ts'
 
 export interface JudgeOptions {
   /** Maximum of J. */
   limit: number
   /** False keeps J at its limit, whatever the verdict. */
   adaptive: boolean
-  /** The best J for the next batch, given the noise and cost of foreign groups. Default: the limit. */
+  /** J of a full batch. Default: the limit. */
   readonly best?: number
   /** Maximum share of compute for probing. */
   probeShare?: number
@@ -56,10 +56,6 @@ export interface Judge {
   scaled(part: PartProgress): number | undefined
   /** Pauses foreign groups for this many updates; afterwards they are trained on again. */
   coolDown(updates: number): void
-  /**
-   * Worth of foreign groups per compute, 0 to 1, where own groups have 1: full until it is fairly sure that it is less.
-   */
-  readonly worth: number
   readonly state: JudgeState
   /** State for a checkpoint. */
   save(): JudgeEvidence
@@ -191,10 +187,6 @@ export function createJudge(options: JudgeOptions): Judge {
     coolDown(updates) {
       resting = updates
       if (adaptive) open(true)
-    },
-
-    get worth() {
-      return worthOf(pairs)
     },
 
     get state() {

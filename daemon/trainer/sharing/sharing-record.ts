@@ -1,18 +1,15 @@
-// What a node learns about sharing from its updates: whether foreign groups help, what each author contributes, how
-// many foreign groups the next batch has, and their weights.
+// What a node learns about sharing from its updates: whether foreign groups help, what each author contributes, and how
+// many foreign groups the next batch may have.
 
 import type { SharingInfo } from '../../../protocol/api/index.ts'
 import { countsOf, evidenceOf } from '../watch.ts'
 import { type Authors, createAuthors } from './authors.ts'
-import { bestForeign, type Costs, effectiveGroups, filledBatch } from './batch-size.ts'
+import { filledBatch } from './batch-size.ts'
 import type { LearnerState } from './evidence.ts'
 import { createJudge, type Judge, type PartProgress } from './judge.ts'
-import type { PartReport, UsualPart } from './mixing/index.ts'
-import { createNoiseScale } from './noise-scale.ts'
+import type { PartReport, UsualPart } from './mixing/part.ts'
 
 export interface SharingRecordOptions {
-  /** Whether the learning rate follows the number of groups in a batch. */
-  readonly isRateScaled: boolean
   /** Maximum of J; read at each use. */
   readonly limit: number
   /** Maximum number of own groups in a batch (I); read at each use. */
@@ -37,13 +34,8 @@ export interface SharingRecord {
   judge: Judge
   /** The usual own part: a mean over about the last ten. Undefined before the first one in this run. */
   readonly usual: UsualPart | undefined
-  /** Noise scale in groups; undefined until it is known. */
-  readonly noise: number | undefined
-  /**
-   * Call after each update. `learnt` is false if foreign parts were only measured. `norm`: 2-norm of the mean gradient
-   * of the whole batch, if the rule formed one and the update was one step.
-   */
-  observe(parts: readonly PartReport[], learnt: boolean, norm?: number): void
+  /** Call after each update. `learnt` is false if foreign parts were only measured. */
+  observe(parts: readonly PartReport[], learnt: boolean): void
   info(): SharingInfo
   /** State for a checkpoint. */
   save(): Required<LearnerState>
@@ -66,7 +58,6 @@ export function createSharingRecord(
   const { restored } = options
   const authors = createAuthors({
     restored: restored && { ...restored, ...restored.evidence },
-    worth: () => judge.worth,
   })
   const judge = createJudge({
     get limit() {
@@ -74,20 +65,10 @@ export function createSharingRecord(
     },
     adaptive: options.adaptive,
     get best() {
-      if (!options.isRateScaled) return filledBatch(options.usual, Number.POSITIVE_INFINITY).foreign
-      return bestForeign({
-        own: options.usual,
-        limit: options.limit,
-        weight: judge.worth,
-        noise: noise.groups?.value,
-        costs: costs.own > 0 && costs.foreign > 0 ? costs : undefined,
-      })
+      return filledBatch(options.usual, Number.POSITIVE_INFINITY).foreign
     },
     restored: restored?.evidence?.judge,
   })
-  const noise = createNoiseScale(restored?.evidence?.noise)
-  /** Mean compute per group of recent updates; 0 until known. */
-  const costs: Costs = { own: 0, foreign: 0, ...restored?.evidence?.costs }
   let last: SharingInfo['last']
 
   let usual: UsualPart | undefined
@@ -116,28 +97,9 @@ export function createSharingRecord(
       return usual
     },
 
-    get noise() {
-      return noise.groups?.value
-    },
-
-    observe(parts, learnt, norm) {
+    observe(parts, learnt) {
       const mine = parts.filter(({ author }) => author === undefined)
       const theirs = parts.filter(({ author }) => author !== undefined)
-      const [small] = mine
-      if (learnt && small && norm !== undefined)
-        noise.observe(
-          { groups: small.groups, squaredNorm: small.gradientNorm ** 2 },
-          { groups: sizeOf(parts, usual?.count ?? small.count), squaredNorm: norm ** 2 },
-        )
-      for (const [whose, some] of [
-        ['own', mine],
-        ['foreign', theirs],
-      ] as const) {
-        const groups = groupsIn(some)
-        const mean = some.reduce((sum, part) => sum + cost(part), 0) / groups
-        if (mean > 0 && Number.isFinite(mean))
-          costs[whose] = costs[whose] > 0 ? USUAL * costs[whose] + (1 - USUAL) * mean : mean
-      }
       const used = theirs.filter(({ scale }) => scale > 0)
       last = {
         own: groupsIn(mine),
@@ -193,7 +155,6 @@ export function createSharingRecord(
         ...judge.state,
         unit: UNIT,
         ...{ own, limit },
-        weight: judge.worth,
         ...(last && { last }),
         contributors: authors.contributors(),
       }
@@ -203,19 +164,10 @@ export function createSharingRecord(
       const { setAside, ...known } = authors.save()
       return {
         setAside,
-        evidence: { judge: judge.save(), noise: noise.save(), costs: { ...costs }, ...known },
+        evidence: { judge: judge.save(), ...known },
       }
     },
   }
-}
-
-/** Number of own groups with the same noise as all groups of one step. `unit`: terms in an own part. */
-function sizeOf(parts: readonly PartReport[], unit: number): number {
-  return effectiveGroups(
-    parts.flatMap(({ author, groups, scale, count }) =>
-      Array<number>(groups).fill(author === undefined ? 1 : (scale * unit) / count),
-    ),
-  )
 }
 
 function groupsIn(parts: readonly PartReport[]): number {

@@ -64,13 +64,6 @@ export const SHARING_METRICS: readonly Metric[] = [
     (s) => s.sharing?.foreign,
   ),
   gauge(
-    'sharing_weight',
-    'sharing_weight_ratio',
-    '',
-    "Worth of all peers' groups beside own ones, 0 to 1, as measured: 1 until they quite surely bring less",
-    (s) => s.sharing?.weight,
-  ),
-  gauge(
     'sharing_comparisons',
     'sharing_comparisons',
     '',

@@ -186,7 +186,7 @@ async function child(name: string): Promise<void> {
       weightDecay: 0,
       maxGradientNorm: 1,
     }
-    // The slots of the side step.
+    // The slots of a step with foreign groups.
     for (const into of [GRADIENT, 'part']) await trainer.gradient({ ...request, into })
     for (const into of ['side', 'compass', 'foreign-mean'])
       await trainer.combine({ into, terms: [{ slot: 'part', factor: 1 }] })

@@ -43,7 +43,6 @@ export function createLocalEngine(options: Pick<CoreOptions, 'threads' | 'sampli
     dot: (request) => inTurn(() => core.dot(request)),
     norm: (request) => inTurn(() => core.norm(request)),
     step: (request) => inTurn(() => core.step(request)),
-    move: (request) => inTurn(() => core.move(request)),
     weights: () => inTurn(() => core.weights()),
     setWeights: (weights: Weights, version?: number) => inTurn(() => core.setWeights(weights, version)),
     optimizer: () => inTurn(() => core.optimizer()),

@@ -178,8 +178,6 @@ export async function createLearnerAlone(options: LearnerAloneOptions): Promise<
             lineage,
             version,
             isBelieved: () => true,
-            allowance: () => 0,
-            weight: () => 1,
             standing: () => 1,
             learnForeign: false,
             compare: false,

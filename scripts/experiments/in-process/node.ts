@@ -20,7 +20,6 @@ import { heldOutPrompts } from '../../../daemon/rollout/evaluation/held-out.ts'
 import { createTaskBook, type TaskChoice } from '../../../daemon/rollout/tasks.ts'
 import { Verifier } from '../../../daemon/swarm/admission/verify.ts'
 import type { Finding, UpdateOutcome } from '../../../daemon/trainer/learner.ts'
-import type { MixingRuleName } from '../../../daemon/trainer/sharing/mixing/index.ts'
 import { PLUGINS, TASKS } from '../../../daemon/wiring/built-in.ts'
 import type { SelectView, Task } from '../../../protocol/plugin/index.ts'
 import { hasSignal, type PromptCoordinates } from '../../../protocol/train/index.ts'
@@ -49,16 +48,12 @@ export interface NodeOptions {
   /** J at most. */
   foreign: number
   adaptive: boolean
-  /** How own and foreign gradients are combined; the daemon's default if left out. */
-  rule?: MixingRuleName
   /** Its user vouches for all peers. */
   trusts?: boolean
   groupSize?: number
   learningRate?: number
   /** Optimizer steps of a round; 1 if left out. */
   minibatches?: number
-  /** Scales the learning rate, which is meant for `own` groups, with the groups in each batch. */
-  scaleRate?: boolean
   warmUpSteps?: number
   maxNewTokens?: number
   /** Texts that end a completion. */
@@ -139,8 +134,6 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
       ...{ own: options.own, foreign: options.foreign, adaptive: options.adaptive },
       ...(options.candidates ? { candidates: options.candidates } : {}),
       ...(options.swarm === undefined ? {} : { swarm: options.swarm }),
-      ...(options.rule && { rule: options.rule }),
-      ...(options.scaleRate && { scaleRate: true }),
       plugins: {
         estimator: { use: 'grpo' },
         corrections: options.corrections ?? DEFAULT_CORRECTIONS,

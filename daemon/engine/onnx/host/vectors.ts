@@ -5,7 +5,7 @@ import { type Arena, createArena, type Layout } from './arena.ts'
 import { squaredNorm } from './optimizer.ts'
 
 export function hostVectors(
-  { layout, weights }: { layout: Layout; weights: Arena },
+  layout: Layout,
   /** The optimizer's second moments. */
   secondMoments: () => Arena,
 ): VectorSpace<Arena> {
@@ -20,26 +20,12 @@ export function hostVectors(
       } else for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!
       return sum
     },
-    squaredNorm(x, by) {
-      if (!by) return squaredNorm(x)
-      const { flat: second } = secondMoments()
-      let sum = 0
-      for (let i = 0; i < second.length; i++) sum += measured(x.flat[i]!, second[i]!, by) ** 2
-      return sum
-    },
-    move({ flat: x }, rate, by) {
-      const { flat } = weights
-      if (by) {
-        const { flat: second } = secondMoments()
-        for (let i = 0; i < flat.length; i++) flat[i] = flat[i]! - rate * measured(x[i]!, second[i]!, by)
-      } else for (let i = 0; i < flat.length; i++) flat[i] = flat[i]! - rate * x[i]!
-    },
+    squaredNorm,
   }
 }
 
-function measured(x: number, second: number, { scale, secondScale, epsilon, limit }: Measure): number {
-  const value = (x * scale) / (Math.sqrt(second) * secondScale + epsilon)
-  return Math.max(-limit, Math.min(limit, value))
+function measured(x: number, second: number, { secondScale, epsilon }: Measure): number {
+  return x / (Math.sqrt(second) * secondScale + epsilon)
 }
 
 function blend(

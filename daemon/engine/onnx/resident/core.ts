@@ -161,7 +161,7 @@ export function createResidentCore({
       close()
       const [parts, places] = [partsOf(shapes), createPlaces(shapes, runtime)]
       const second = createPlaces(shapes, runtime)
-      const vectors = deviceVectors({ shapes, parts, weights: places, second }, runtime)
+      const vectors = deviceVectors({ shapes, parts, second }, runtime)
       const made: State = {
         spec,
         shapes,
@@ -169,10 +169,7 @@ export function createResidentCore({
         frozen: createPlaces(frozenShapes(spec), runtime),
         weights: places,
         vectors,
-        slots: createSlots(
-          { ...vectors, move: (...of) => moving(made, async () => vectors.move(...of)) },
-          { steps: () => made.steps },
-        ),
+        slots: createSlots(vectors, { steps: () => made.steps }),
         first: createPlaces(shapes, runtime),
         second,
         steps: optimizer?.steps ?? 0,

@@ -2,7 +2,7 @@
 
 import type { Measure, VectorSpace } from '../../slots.ts'
 import type { Value } from '../graph/graph.ts'
-import { add, div, max, min, mul, neg, sqrt, sub, sum, sumOfSquares } from '../graph/ops.ts'
+import { add, div, mul, sqrt, sum, sumOfSquares } from '../graph/ops.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import {
   createPlaces,
@@ -18,37 +18,22 @@ type Parts = PartRun['parts']
 export interface DeviceModel {
   shapes: Shapes
   parts: Parts
-  weights: Places
   /** The optimizer's second moments. */
   second: Places
 }
 
-export function deviceVectors(
-  { shapes, parts, weights, second }: DeviceModel,
-  runtime: Runtime,
-): VectorSpace<Places> {
-  const measuring = (by: Measure | undefined) => ({
-    name: by ? 'measured' : 'plain',
-    roles: (by ? { second } : {}) as Record<string, Places>,
-    scalars: numbers({ ...by }),
-    /** Applies the measure to a value. */
-    apply: (x: Value, at: PartBuilder): Value => (by ? measured(x, at.array('second'), at) : x),
-  })
+export function deviceVectors({ shapes, parts, second }: DeviceModel, runtime: Runtime): VectorSpace<Places> {
   /** Adds up one number per tensor. */
   const summed = async (
     name: string,
     roles: Record<string, Places>,
-    by: Measure | undefined,
-    build: (at: PartBuilder, measure: (x: Value) => Value) => Value,
+    build: (at: PartBuilder) => Value,
+    by?: Measure,
   ): Promise<number> => {
-    const measure = measuring(by)
     const found = await overParts(
-      `${name} ${measure.name}`,
-      { parts, roles: { ...roles, ...measure.roles }, scalars: () => measure.scalars },
-      {
-        build: (at) => build(at, (x) => measure.apply(x, at)),
-        finish: (graph, values) => graph.output('sum', total(values)),
-      },
+      name,
+      { parts, roles, scalars: () => numbers({ ...by }) },
+      { build, finish: (graph, values) => graph.output('sum', total(values)) },
       runtime,
     )
     return found.reduce((all, { sum }) => all + sum![0]!, 0)
@@ -76,37 +61,16 @@ export function deviceVectors(
     },
 
     dot: (a, b, by) =>
-      summed('dot', { a, b }, by, (at, measure) => sum(mul(at.array('a'), measure(at.array('b'))))),
+      by
+        ? summed('dot measured', { a, b, second }, (at) => sum(mul(at.array('a'), measured(at))), by)
+        : summed('dot', { a, b }, (at) => sum(mul(at.array('a'), at.array('b')))),
 
-    squaredNorm: (x, by) =>
-      summed('squares', { x }, by, (at, measure) => sumOfSquares(measure(at.array('x')))),
-
-    async move(x, rate, by) {
-      const measure = measuring(by)
-      await overParts(
-        `move ${measure.name}`,
-        {
-          parts,
-          roles: { x, weight: weights, ...measure.roles },
-          into: { newWeight: weights },
-          scalars: () => ({ ...measure.scalars, ...numbers({ rate }) }),
-        },
-        {
-          build(at) {
-            const moved = mul(measure.apply(at.array('x'), at), at.scalar('rate'))
-            at.output('newWeight', sub(at.array('weight'), moved))
-          },
-        },
-        runtime,
-      )
-    },
+    squaredNorm: (x) => summed('squares', { x }, (at) => sumOfSquares(at.array('x'))),
   }
 }
 
-function measured(x: Value, second: Value, { scalar }: PartBuilder): Value {
-  const spread = add(mul(sqrt(second), scalar('secondScale')), scalar('epsilon'))
-  const whole = div(mul(x, scalar('scale')), spread)
-  return max(neg(scalar('limit')), min(scalar('limit'), whole))
+function measured({ array, scalar }: PartBuilder): Value {
+  return div(array('b'), add(mul(sqrt(array('second')), scalar('secondScale')), scalar('epsilon')))
 }
 
 function total(values: readonly Value[]): Value {

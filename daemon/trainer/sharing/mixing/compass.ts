@@ -2,7 +2,8 @@
 // twenty updates, with less noise than any single one.
 
 import type { Metric, Slot } from '../../../engine/engine.ts'
-import type { MixingTrainer, PartReport } from './rule.ts'
+import type { MixingTrainer } from './common-batch.ts'
+import type { PartReport } from './part.ts'
 
 export const COMPASS: Slot = 'compass'
 /** The running mean of what foreign gradients added to the steps. */
