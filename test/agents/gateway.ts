@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { openGateway, type ServedEnvironment } from '../../daemon/agents/index.ts'
-import { createTokenizer, type Tokenizer } from '../../daemon/policy/tokens/tokenizer.ts'
+import { createTokenizer, type Tokenizer, type TokenizerFiles } from '../../daemon/policy/tokens/tokenizer.ts'
 import { createWaker } from '../../daemon/rollout/waker.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { asciiTokenizer } from '../policy/tokenizers.ts'
@@ -53,6 +53,8 @@ export interface TestOptions {
   maxOpen?: number
   rolloutSeconds?: number
   chatTemplate?: string
+  /** One token a character of ASCII, if left out. */
+  tokenizer?: TokenizerFiles
   maxNewTokens?: number
   context?: number
   modelContext?: number
@@ -63,11 +65,12 @@ export interface TestOptions {
 export async function testGateway({
   write,
   chatTemplate,
+  tokenizer: files = asciiTokenizer(),
   environments = [],
   log,
   ...options
 }: TestOptions): Promise<TestGateway> {
-  const tokenizer = createTokenizer({ ...asciiTokenizer(), ...(chatTemplate ? { chatTemplate } : {}) })
+  const tokenizer = createTokenizer({ ...files, ...(chatTemplate ? { chatTemplate } : {}) })
   const engine = createScriptedEngine({ tokenizer, write })
   const changed = createWaker()
   const groups: Group[] = []
@@ -83,7 +86,7 @@ export async function testGateway({
         maxNewTokens: 256,
         context: 4096,
         modelContext: 8192,
-        vocabulary: 104,
+        vocabulary: 520,
         model: 'tiny',
         author: 'self',
       },

@@ -6,12 +6,20 @@ import type { Attempt, Call } from '../../daemon/agents/book/rollout.ts'
 import { liveContent } from '../../daemon/agents/dialects/live.ts'
 import { answerOf } from '../../daemon/agents/dialects/tools.ts'
 import { stopAt } from '../../daemon/agents/writing/stops.ts'
+import { createTokenReader } from '../../daemon/policy/tokens/reader.ts'
 import { type TestGateway, testGateway } from './gateway.ts'
 
 const TOOLS = [{ type: 'function' as const, function: { name: 'look', parameters: {} } }]
 const CALL = '<tool_call>{"name": "look", "arguments": {"at": "here"}}</tool_call>'
 /** One token is one character. */
-const tokenizer = { decodeCompletion: (tokens: Int32Array) => String.fromCodePoint(...tokens) }
+const tokenizer = {
+  reader: () =>
+    createTokenReader({
+      bytesOf: (token) => Buffer.from(String.fromCodePoint(token)),
+      isLeftOut: () => false,
+      decode: (tokens) => String.fromCodePoint(...tokens),
+    }),
+}
 
 /** An answer that the test writes, and what a client has been sent of it. */
 function open({ tools = [] as typeof TOOLS, stop = [] as string[] }) {

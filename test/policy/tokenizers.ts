@@ -50,3 +50,35 @@ export function asciiTokenizer(): TokenizerFiles {
     generation: [{ eos_token_id: [2, 0] }, undefined],
   }
 }
+
+/** A token for each byte, as GPT-2 (`byte-level`) or SentencePiece (`byte-fallback`) has them, in ChatML. */
+export function byteTokenizer(kind: 'byte-level' | 'byte-fallback'): TokenizerFiles {
+  const { tokenizer, ...files } = asciiTokenizer()
+  const { vocab, ...model } = tokenizer.model as { vocab: Record<string, number> }
+  const bytes = Array.from({ length: 256 }, (_, byte) => byte)
+  if (kind === 'byte-fallback') {
+    const names = bytes.map((byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`)
+    const all = { ...vocab, ...Object.fromEntries(names.map((name, byte) => [name, 200 + byte])) }
+    const decoder = { type: 'Sequence', decoders: [{ type: 'ByteFallback' }, { type: 'Fuse' }] }
+    return {
+      ...files,
+      tokenizer: { ...tokenizer, decoder, model: { ...model, byte_fallback: true, vocab: all } },
+    }
+  }
+  const isVisible = (byte: number): boolean => (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte !== 0xad)
+  let next = 0x100
+  const names = bytes.map((byte) => String.fromCodePoint(isVisible(byte) ? byte : next++))
+  const special = Object.entries(vocab).filter(([, id]) => id < 3)
+  const all = Object.fromEntries([
+    ...special,
+    ...names.map((name, byte): [string, number] => [name, 200 + byte]),
+  ])
+  const level = { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: false }
+  return {
+    ...files,
+    tokenizer: {
+      ...{ ...tokenizer, pre_tokenizer: level, decoder: level },
+      model: { ...model, vocab: all, merges: [] },
+    },
+  }
+}

@@ -2,6 +2,7 @@
 // asks of a tokenizer, so that a round can be tried in milliseconds.
 
 import { createHash } from 'node:crypto'
+import { createTokenReader } from '../../daemon/policy/tokens/reader.ts'
 import type { Tokenizer } from '../../daemon/policy/tokens/tokenizer.ts'
 
 export const END = 0
@@ -45,6 +46,11 @@ export function characterTokenizer(): Tokenizer {
     },
     encodeCompletion: (text, finish) => around([], text, finish === 'stop' ? [END] : []),
     decodeCompletion: decode,
+    reader: () =>
+      createTokenReader({
+        ...{ bytesOf: () => undefined, isLeftOut: isSpecial },
+        decode: (tokens) => decode(Int32Array.from(tokens)),
+      }),
     isSpecial,
     pieces: (vocabulary) => Array.from({ length: vocabulary }, (_, token) => decode(Int32Array.of(token))),
   }

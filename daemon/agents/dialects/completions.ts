@@ -1,5 +1,6 @@
 // OpenAI's completions API: continues text or token ids.
 
+import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
 import { invalid } from '../errors.ts'
 import { promptTokens } from '../writing/continue.ts'
@@ -12,6 +13,7 @@ import {
   recordOf,
   type ServerEvent,
   secondsOf,
+  textOf,
   usageOf,
 } from './dialect.ts'
 import { liveContent } from './live.ts'
@@ -39,9 +41,7 @@ export function createCompletions(options: DialectOptions, { tokenizer, onUnkept
     })
     const restOf = (call: Call): object => ({
       finish_reason: finishOf(call),
-      logprobs: withLogprobs
-        ? logprobsOf(call, (token) => tokenizer.decodeCompletion(Int32Array.of(token)))
-        : null,
+      logprobs: withLogprobs ? logprobsOf(call, tokenizer) : null,
       token_ids: [...call.sample.tokens],
     })
 
@@ -106,12 +106,18 @@ export function tokensIn(given: unknown, otherwise: string): Int32Array {
   return Int32Array.from(given as number[])
 }
 
-function logprobsOf({ sample }: Call, textOf: (token: number) => string): object {
-  const tokens = [...sample.tokens].map(textOf)
-  let at = 0
-  const offsets = tokens.map((text) => {
-    at += text.length
-    return at - text.length
-  })
+/** `text_offset` is where the first character begins to which a token belongs, in characters of Unicode. */
+function logprobsOf({ sample }: Call, tokenizer: Pick<Tokenizer, 'reader'>): object {
+  const reader = tokenizer.reader()
+  const tokens: string[] = []
+  const offsets: number[] = []
+  let [at, seen] = [0, 0]
+  for (const token of sample.tokens) {
+    for (const _ of reader.text.slice(seen)) at += 1
+    seen = reader.text.length
+    offsets.push(at)
+    const { text, isWhole } = textOf(reader.read(token))
+    tokens.push(isWhole ? text : `bytes:${text}`)
+  }
   return { tokens, token_logprobs: [...sample.logprobs], top_logprobs: null, text_offset: offsets }
 }

@@ -1,5 +1,6 @@
 // What the dialects share. A dialect turns a request into a prompt, and formats the recorded call as its API does.
 
+import { isUtf8 } from 'node:buffer'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
 import type { CallRequest } from '../writing/caller.ts'
@@ -45,15 +46,37 @@ export type Dialect = (body: Body, rollout: AgentRollout) => Prepared
 /** Log-probs in the shape of OpenAI's chat API. */
 export function logprobsOf(
   { sample }: Call,
-  { decodeCompletion }: Pick<Tokenizer, 'decodeCompletion'>,
-): object {
+  tokenizer: Pick<Tokenizer, 'reader'>,
+): { content: object[]; refusal: null } {
+  const reader = tokenizer.reader()
   return {
     content: [...sample.tokens].map((token, i) => {
-      const text = decodeCompletion(Int32Array.of(token))
-      return { token: text, logprob: sample.logprobs[i], bytes: [...Buffer.from(text)], top_logprobs: [] }
+      const bytes = reader.read(token)
+      return {
+        ...{ token: textOf(bytes).text, logprob: sample.logprobs[i] },
+        ...{ bytes: [...bytes], top_logprobs: [] },
+      }
     }),
     refusal: null,
   }
+}
+
+/** A token's text. Bytes that are only a part of a character are written as \xf0\x9f; `isWhole` if there are none. */
+export function textOf(bytes: Uint8Array): { text: string; isWhole: boolean } {
+  const utf8 = new TextDecoder('utf-8', { ignoreBOM: true, fatal: true })
+  let [text, at] = ['', 0]
+  let isWhole = true
+  while (at < bytes.length) {
+    const size = [4, 3, 2, 1].find(
+      (length) => isUtf8(bytes.subarray(at, at + length)) && at + length <= bytes.length,
+    )
+    text += size
+      ? utf8.decode(bytes.subarray(at, at + size))
+      : `\\x${bytes[at]!.toString(16).padStart(2, '0')}`
+    isWhole &&= size !== undefined
+    at += size ?? 1
+  }
+  return { text, isWhole }
 }
 
 export function usageOf({ prompt, sample }: Call): object {

@@ -19,7 +19,7 @@ export interface LiveOptions {
 export async function* liveContent(
   attempt: Attempt,
   { tools, stop, forced }: LiveOptions,
-  tokenizer: Pick<Tokenizer, 'decodeCompletion'>,
+  tokenizer: Pick<Tokenizer, 'reader'>,
 ): AsyncGenerator<string> {
   const reader = readerOf({}, tools)
   let [text, sent] = ['', 0]

@@ -100,7 +100,7 @@ export function createResponses(
       })
     }
     const partOf = (text: string, call: Call): object =>
-      textPart(text, withLogprobs ? (logprobsOf(call, tokenizer) as { content: object[] }).content : [])
+      textPart(text, withLogprobs ? logprobsOf(call, tokenizer).content : [])
     const outputOf = (call: Call): object[] => {
       const { content, calls } = answerOf(call, tools)
       const status = call.sample.finish === 'length' ? 'incomplete' : 'completed'

@@ -1,7 +1,6 @@
 // Calls to the model by an agent. Each is recorded in its rollout before anybody gets the answer. A retry gets the
 // recorded answer: if the turn were sampled again, the record might differ from the answer that the agent went on with.
 
-import type { Sample } from '../../engine/engine.ts'
 import { HttpError } from '../../http/index.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { isUnderWay, requireUnderWay } from '../book/book.ts'
@@ -10,7 +9,6 @@ import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
 import { busy, invalid } from '../errors.ts'
 import type { Answers } from './answers.ts'
 import { stopAt } from './stops.ts'
-import { textReader } from './text.ts'
 
 /** Identifies requests that repeat an earlier one. */
 export interface Identity {
@@ -47,7 +45,7 @@ export interface CallerOptions {
 
 export interface CallerParts {
   answers: Answers
-  tokenizer: Pick<Tokenizer, 'decodeCompletion'>
+  tokenizer: Pick<Tokenizer, 'decodeCompletion' | 'reader' | 'stopTokens'>
   now(): number
   after(ms: number, run: () => void): () => void
   randomBytes(size: number): Buffer
@@ -109,7 +107,7 @@ export function createCaller(
       cutting.abort()
     }
     const delivery = createDelivery({ graceMs: GRACE_MS }, { after, onAbandoned: cut })
-    const textOf = textReader(tokenizer)
+    const reader = tokenizer.reader()
     const record = async (): Promise<Call> => {
       rollout.running += 1
       try {
@@ -125,8 +123,8 @@ export function createCaller(
             drawn.push(token)
             for (const listener of listeners) listener()
             if (stop.length === 0 && !isEnough) return false
-            const text = textOf(drawn)
-            return stopAt(text, stop) !== undefined || isEnough?.(text) === true
+            reader.read(token)
+            return stopAt(reader.text, stop) !== undefined || isEnough?.(reader.text) === true
           },
         })
         if (sample.finish === 'aborted') {
@@ -148,7 +146,7 @@ export function createCaller(
             conversation,
             sample,
             text,
-            shown: shownOf(text, sample.finish, stop),
+            shown: shownOf(sample.tokens, stop, tokenizer),
             delivery,
           },
         }
@@ -245,9 +243,14 @@ function forget({ attempts }: AgentRollout, attempt: Attempt): void {
   if (at >= 0) attempts.splice(at, 1)
 }
 
-/** What the caller gets of an answer. A character of which the limit cut off the rest is left out. */
-function shownOf(text: string, finish: Sample['finish'], stop: readonly string[]): string {
-  const end = stopAt(text, stop)
-  if (end !== undefined) return text.slice(0, end)
-  return finish === 'length' ? text.replace(/\ufffd+$/, '') : text
+/** What the caller gets of an answer. Unless the model ended it, a character of which the rest was cut off is left out. */
+function shownOf(
+  tokens: Int32Array,
+  stop: readonly string[],
+  tokenizer: Pick<Tokenizer, 'reader' | 'stopTokens'>,
+): string {
+  const reader = tokenizer.reader()
+  for (const token of tokens) reader.read(token)
+  const text = tokenizer.stopTokens.includes(tokens.at(-1)!) ? reader.end() : reader.text
+  return text.slice(0, stopAt(text, stop) ?? text.length)
 }

@@ -2,7 +2,6 @@
 
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { Attempt } from '../book/rollout.ts'
-import { textReader } from './text.ts'
 
 /**
  * Yields the pieces. Joined together they are the answer as the caller is shown it, and the stop string that ended it, if
@@ -10,10 +9,10 @@ import { textReader } from './text.ts'
  */
 export async function* textDeltas(
   attempt: Attempt,
-  tokenizer: Pick<Tokenizer, 'decodeCompletion'>,
+  tokenizer: Pick<Tokenizer, 'reader'>,
 ): AsyncGenerator<string> {
   const { drawn, done } = attempt
-  const textOf = textReader(tokenizer)
+  const reader = tokenizer.reader()
   let [told, seen] = ['', 0]
   let isDone = false
   const end = (): void => {
@@ -24,8 +23,8 @@ export async function* textDeltas(
     const next = waitFor(attempt)
     if (drawn.length === seen) await Promise.race([next.token, ended])
     next.stop()
-    seen = drawn.length
-    const text = textOf(drawn)
+    for (; seen < drawn.length; seen++) reader.read(drawn[seen]!)
+    const { text } = reader
     if (text.length > told.length) yield text.slice(told.length)
     told = text
   }

@@ -12,6 +12,7 @@ import { askThrough, replyThrough, SYSTEM } from '../chat/prompts.ts'
 import { type ChatMessage, type ChatTemplate, createChatTemplate } from '../chat/template.ts'
 import type { JsonObject } from '../files/model-files.ts'
 import { openTokenizer } from './library.ts'
+import { byteReader, createTokenReader, type TokenReader } from './reader.ts'
 import { namedTokens, stopTokens as stopTokensOf } from './special-tokens.ts'
 
 export interface TokenizerFiles {
@@ -49,6 +50,8 @@ export interface Tokenizer {
   encodeCompletion(text: string, finish: Finish): Int32Array
   /** A completion's text without special tokens. */
   decodeCompletion(tokens: Int32Array): string
+  /** Reads a completion token by token. */
+  reader(): TokenReader
   encode(text: string): Int32Array
   /** Text outside a chat, with the tokens that the model expects around it, such as BOS. */
   encodeText(text: string): Int32Array
@@ -107,6 +110,14 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
     return kept.length === 0 ? '' : core.decode(kept, { clean_up_tokenization_spaces: false })
   }
 
+  const readPiece = byteReader(tokenizer.decoder)
+  const plain = new Set(added.map(([id]) => id))
+  const bytesOf = (token: number): Uint8Array | undefined => {
+    const piece = plain.has(token) ? undefined : core.id_to_token(token)
+    return piece === undefined ? undefined : readPiece(piece)
+  }
+  const isLeftOut = (token: number): boolean => stops.has(token) || special.has(token)
+
   return {
     digest: createHash('sha256')
       .update(
@@ -155,6 +166,7 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
       return finish === 'stop' ? Int32Array.from([...tokens, stopTokens[0]!]) : tokens
     },
     decodeCompletion: (tokens) => decode([...tokens].filter((token) => !stops.has(token))),
+    reader: () => createTokenReader({ bytesOf, isLeftOut, decode }),
   }
 }
 
