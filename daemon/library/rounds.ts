@@ -60,6 +60,8 @@ export interface RoundsParts {
   isTrusted(author: string): boolean
   onFinding(finding: Finding): void
   onTrouble(trouble: PluginTrouble): void
+  /** Default: `createPluginHost`. A bench passes one that times its calls. */
+  createHost?: typeof createPluginHost
 }
 
 export interface PlayedRound {
@@ -90,7 +92,7 @@ export async function createRounds(options: RoundsOptions, parts: RoundsParts): 
   const { self, seed, plugins, own, maxNewTokens, maxStaleness } = options
   const { policy, tasks, now } = parts
   const { model } = policy
-  const host = await createPluginHost(
+  const host = await (parts.createHost ?? createPluginHost)(
     {
       ...plugins,
       corrections: [...plugins.corrections, { use: 'staleness', bound: maxStaleness }],

@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type NodeProcess, startNode } from '../experiments/node-process.ts'
+import { type NodeProcess, startNode } from '../lab/nodes/process.ts'
 
 const seconds = Number(process.argv[2] ?? 120)
 const home = mkdtempSync(join(tmpdir(), 'waggle-chaos-'))

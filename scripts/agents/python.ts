@@ -10,7 +10,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { startNode } from '../experiments/node-process.ts'
+import { startNode } from '../lab/nodes/process.ts'
 import { pythonWith, versionsOf } from './venv.ts'
 
 const run = promisify(execFile)

@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type NodeProcess, startNode } from '../experiments/node-process.ts'
+import { type NodeProcess, startNode } from '../lab/nodes/process.ts'
 
 /** Starts an HTTP server, which ends with this process, and waits until it answers on `port`. */
 export async function serve(

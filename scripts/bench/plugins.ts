@@ -15,17 +15,14 @@ import type { Engine } from '../../daemon/engine/engine.ts'
 import { createEngines } from '../../daemon/engine/select.ts'
 import { createPluginHost, type PluginHost } from '../../daemon/host/host.ts'
 import { randomStream } from '../../daemon/host/random.ts'
+import { createRounds } from '../../daemon/library/rounds.ts'
 import { openPolicy } from '../../daemon/policy/live-policy.ts'
 import { loadModel } from '../../daemon/policy/model.ts'
 import { candidatePrompts } from '../../daemon/rollout/candidates.ts'
-import { createPluginWorld } from '../../daemon/rollout/plugins/plugin-world.ts'
-import { playRound } from '../../daemon/rollout/round.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
-import { update } from '../../daemon/trainer/update.ts'
 import { PLUGINS, TASKS } from '../../daemon/wiring/built-in.ts'
-import { definePlugin, type Hooks, NEEDS, type Need, type Plugin } from '../../protocol/plugin/index.ts'
-import { hasSignal } from '../../protocol/train/index.ts'
+import { definePlugin, type Hooks, type Plugin } from '../../protocol/plugin/index.ts'
 
 const { values } = parseArgs({
   options: {
@@ -35,7 +32,6 @@ const { values } = parseArgs({
   },
 })
 const [steps, count] = [Number(values.steps), Number(values.plugins)]
-const SELF = 'bench'
 const OPTIMIZER = {
   learningRate: 1e-5,
   beta1: 0.9,
@@ -85,42 +81,7 @@ async function openNode(plugins: readonly Plugin[]) {
     Engine,
   ]
   const policy = await openPolicy({ model }, { sampler, trainer, random: randomStream(1, 'adapter') })
-  const host: PluginHost = await createPluginHost(
-    {
-      estimator: { use: 'grpo' },
-      corrections: [
-        { use: 'clip' },
-        { use: 'tis', unknown: 'keep' },
-        { use: 'foreign' },
-        { use: 'staleness' },
-      ],
-      selector: { use: 'uniform' },
-      controls: plugins.map(({ name }) => ({ use: name })),
-      seed: 1,
-      offers: new Set(Object.keys(NEEDS) as Need[]),
-    },
-    {
-      builtIn: [...PLUGINS, ...plugins],
-      importPlugin: (specifier) => Promise.reject(new Error(`${specifier} is not built in`)),
-      now: () => performance.now(),
-      sleep: (_ms, signal) => new Promise((_, reject) => signal.addEventListener('abort', reject)),
-      log: () => {},
-      onTrouble: ({ name, message }) => {
-        throw new Error(`${name}: ${message}`)
-      },
-    },
-  )
-  const { tokenizer, spec } = model
-  const limits = { context: spec.contextLength, completion: 96 }
-  await host.open(
-    createPluginWorld(
-      { limits },
-      { tasks, policy: { sampler, scorer: sampler, tokenizer }, roles: new Map() },
-    ),
-    0,
-  )
   let inHost = 0
-  let rounds = 0
   /** The same, with the time of every call added up. */
   const timed = <Part extends object>(part: Part): Part =>
     new Proxy(part, {
@@ -139,63 +100,50 @@ async function openNode(plugins: readonly Plugin[]) {
         }
       },
     })
+  const rounds = await createRounds(
+    {
+      ...{ self: 'bench', seed: 1, own: 16, foreign: 0, adaptive: false, candidates },
+      plugins: {
+        estimator: { use: 'grpo' },
+        corrections: [{ use: 'clip' }, { use: 'tis', unknown: 'keep' }, { use: 'foreign' }],
+        selector: { use: 'uniform' },
+        controls: plugins.map(({ name }) => ({ use: name })),
+      },
+      ...{ minibatches: 1, groupSize: 8, temperature: 1, maxNewTokens: 96, maxStaleness: 8 },
+      ...{ optimizer: OPTIMIZER, warmUpSteps: 1, keepEvery: 1000 },
+    },
+    {
+      ...{ policy, tasks, builtIn: [...PLUGINS, ...plugins] },
+      importPlugin: (specifier) => Promise.reject(new Error(`${specifier} is not built in`)),
+      now: () => 0,
+      monotonic: () => performance.now(),
+      sleep: (_ms, signal) => new Promise((_, reject) => signal.addEventListener('abort', reject)),
+      isTrusted: () => false,
+      onFinding() {},
+      onTrouble: ({ name, message }) => {
+        throw new Error(`${name}: ${message}`)
+      },
+      async createHost(...given) {
+        const host = await createPluginHost(...given)
+        return Object.assign(Object.create(host) as PluginHost, {
+          round: (of: Parameters<PluginHost['round']>[0]) => timed(host.round(of)),
+          batch: (of: Parameters<PluginHost['batch']>[0]) => timed(host.batch(of)),
+        })
+      },
+    },
+  )
 
   /** Milliseconds of a step, those in the host, and what shows that both did the same. */
   return async () => {
-    const began = performance.now()
-    const cpu = process.cpuUsage()
+    const [began, cpu] = [performance.now(), process.cpuUsage()]
     inHost = 0
-    const reference = policy.reference()
-    const { lineage, version } = reference
-    const random = randomStream(1, `round/${rounds++}`)
-    const { groups, tokens } = await playRound(
-      {
-        view: { tasks: tasks.view, rollouts: 8, candidates },
-        want: 16,
-        policy: reference,
-        maxNewTokens: limits.completion,
-        context: limits.context,
-        vocabulary: spec.vocabulary,
-        temperature: 1,
-        maxStaleness: 8,
-        author: SELF,
-        sampleSeed: () => Math.floor(random() * 2 ** 32),
-        now: () => rounds,
-      },
-      { sampler, tokenizer, tasks, hooks: timed(host.round({ step: version })) },
-    )
-    const batch = timed(host.batch({ step: version }))
-    const view = { lineage, tokenizer: reference.tokenizer, version, self: SELF }
-    const chosen = (await batch.group(groups, view)).filter(hasSignal)
-    if (chosen.length > 0) {
-      const advantages = await batch.advantage(chosen)
-      const report = await update(
-        chosen,
-        advantages,
-        {
-          temperature: 1,
-          minibatches: 1,
-          optimizer: OPTIMIZER,
-          self: SELF,
-          lineage,
-          version,
-          isBelieved: () => true,
-          columns: await batch.columns(advantages, chosen),
-          standing: () => 1,
-          learnForeign: false,
-          compare: false,
-        },
-        { engine: trainer, objective: host.objective, random: randomStream(1, 'cut') },
-      )
-      await policy.advance(report.steps)
-      await batch.commit({ step: version + 1, metrics: report.metrics, groups: chosen, advantages })
-    }
+    const { groups, generatedTokens } = await rounds.round()
     const { user, system } = process.cpuUsage(cpu)
     return {
       ms: performance.now() - began,
       cpu: user + system,
       inHost,
-      same: `${tokens} ${chosen.map(({ id }) => id)}`,
+      same: `${generatedTokens} ${groups.map(({ id }) => id)}`,
     }
   }
 }

@@ -6,10 +6,10 @@ import { loadModel } from '../../daemon/policy/model.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
-import { createLocalEngine } from '../experiments/in-process/engine.ts'
-import { createLiar } from '../experiments/in-process/liars.ts'
-import { createNode } from '../experiments/in-process/node.ts'
 import { mean } from '../lab/frame/statistics.ts'
+import { createLocalEngine } from '../lab/nodes/engine.ts'
+import { createLiar } from '../lab/nodes/liars.ts'
+import { createNode } from '../lab/nodes/node.ts'
 import type { Row } from './row.ts'
 
 const CHOSEN = [{ name: 'basic_arithmetic', difficulty: 1 }]

@@ -6,7 +6,7 @@ import type { Tokenizer } from '../../daemon/policy/tokens/tokenizer.ts'
 import { scorePrompts } from '../../daemon/rollout/evaluation/evaluate.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import type { Task } from '../../protocol/plugin/index.ts'
-import { writeGroups } from '../experiments/in-process/write-groups.ts'
+import { writeGroups } from '../lab/nodes/write-groups.ts'
 import { randomFrom } from './initial-weights.ts'
 import type { Recipe } from './recipes.ts'
 
@@ -33,13 +33,14 @@ export async function accuracyOf(
   )
   const by = { sampler: engine, tokenizer, tasks: book }
   const scores = await scorePrompts({ promptsPerTask: prompts, maxNewTokens: MOST_TOKENS }, by)
-  const groups = await writeGroups(
+  const random = randomFrom(1)
+  const { groups } = await writeGroups(
     {
       asks: book.chosen.flatMap(({ task, difficulty }) => trainingAsks(task, difficulty, prompts)),
       policy: { lineage: '', tokenizer: tokenizer.digest, version: 0 },
       author: '',
       maxNewTokens: MOST_TOKENS,
-      random: randomFrom(1),
+      sampleSeed: () => Math.floor(random() * 2 ** 32),
     },
     by,
   )

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path'
 import type { Event } from '../../protocol/api/index.ts'
-import type { Attack } from '../../scripts/experiments/in-process/attackers.ts'
+import type { Attack } from '../../scripts/lab/nodes/attackers.ts'
 import { type HostileAuthor, startHostileAuthor } from '../swarm/hostile/author.ts'
 import { type Daemon, startDaemon } from './daemon.ts'
 

@@ -16,7 +16,7 @@ import {
   TURN_MARK,
 } from '../../protocol/plugin/index.ts'
 import { type Group, isShareable, scoresOf, type Turn } from '../../protocol/train/index.ts'
-import { createLocalEngine } from '../../scripts/experiments/in-process/engine.ts'
+import { createLocalEngine } from '../../scripts/lab/nodes/engine.ts'
 import { answer, keyOf, sums } from './answers.ts'
 import { characterTokenizer } from './characters.ts'
 import { type PlayOptions, play, plugin } from './play.ts'

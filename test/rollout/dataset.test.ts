@@ -13,7 +13,6 @@ import { loadModel, type Model } from '../../daemon/policy/model.ts'
 import { codecOf } from '../../daemon/policy/tokens/codec.ts'
 import { scorePrompts } from '../../daemon/rollout/evaluation/evaluate.ts'
 import { createTaskBook, sampleQuestions, type TaskBook } from '../../daemon/rollout/tasks.ts'
-import { generateRound } from '../../daemon/rollout/writing/generate.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { Admission } from '../../daemon/swarm/admission/admission.ts'
 import { Verifier } from '../../daemon/swarm/admission/verify.ts'
@@ -22,6 +21,7 @@ import { loadTasks } from '../../daemon/wiring/datasets.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import { HELD_OUT_SEED } from '../../protocol/train/index.ts'
 import { encodeGroup, peerIdOf, rulesMismatch } from '../../protocol/wire/index.ts'
+import { writeGroups } from '../../scripts/lab/nodes/write-groups.ts'
 import { testSigner } from '../protocol/wire/cases.ts'
 import { stillClock } from '../swarm/groups.ts'
 
@@ -71,7 +71,7 @@ describe('with the model', () => {
 
   const round = (tasks: TaskBook) => {
     const [{ task, difficulty }] = tasks.chosen as [TaskBook['chosen'][number]]
-    return generateRound(
+    return writeGroups(
       {
         asks: [{ prompt: { task: task.name, taskVersion: task.version, seed: 5, difficulty }, rollouts: 4 }],
         policy: { lineage: model.digest, tokenizer: model.tokenizer.digest, version: 3 },

@@ -4,7 +4,6 @@ import { loadModel } from '../../daemon/policy/model.ts'
 import { codecOf } from '../../daemon/policy/tokens/codec.ts'
 import { scorePrompts } from '../../daemon/rollout/evaluation/evaluate.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
-import { generateRound } from '../../daemon/rollout/writing/generate.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import frozenLake from '../../plugins/tasks/environments/frozen-lake.ts'
 import keysAndDoors from '../../plugins/tasks/environments/keys-and-doors.ts'
@@ -17,7 +16,8 @@ import {
 } from '../../protocol/plugin/index.ts'
 import type { Group, Instance, Rollout } from '../../protocol/train/index.ts'
 import { HELD_OUT_SEED } from '../../protocol/train/index.ts'
-import { createLocalEngine } from '../../scripts/experiments/in-process/engine.ts'
+import { createLocalEngine } from '../../scripts/lab/nodes/engine.ts'
+import { writeGroups } from '../../scripts/lab/nodes/write-groups.ts'
 import { characterTokenizer } from './characters.ts'
 import { play, plugin } from './play.ts'
 import { createScriptedEngine } from './scripted-engine.ts'
@@ -251,7 +251,7 @@ test('the default model plays whole rounds of both environments', async () => {
     both,
     both.map(({ name }) => ({ name })),
   )
-  const { groups } = await generateRound(
+  const { groups } = await writeGroups(
     {
       asks: both.map(({ name, version }) => ({
         prompt: { task: name, taskVersion: version, seed: 5, difficulty: 0 },

@@ -6,11 +6,11 @@ import { loadModel } from '../../daemon/policy/model.ts'
 import { createParkedGroups } from '../../daemon/rollout/parked/parked.ts'
 import { playRound } from '../../daemon/rollout/round.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
-import { generateRound } from '../../daemon/rollout/writing/generate.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import type { Hooks } from '../../protocol/plugin/index.ts'
-import { createLocalEngine } from '../../scripts/experiments/in-process/engine.ts'
+import { createLocalEngine } from '../../scripts/lab/nodes/engine.ts'
+import { writeGroups } from '../../scripts/lab/nodes/write-groups.ts'
 import { sums } from './answers.ts'
 import { parkedIn, play, plugin } from './play.ts'
 
@@ -57,7 +57,7 @@ test('a rollout of the default model that was parked goes on to the same tokens,
   const before = parkedIn(parked)
   await engine.setWeights(model.weights, 8)
   const { groups } = await round(8)
-  const whole = await generateRound(
+  const whole = await writeGroups(
     {
       asks: groups.map(({ prompt }) => ({ prompt, rollouts: 4 })),
       policy: { lineage: model.digest, tokenizer: tokenizer.digest, version: 8 },

@@ -7,10 +7,10 @@ import { passAt, shareOf } from '../../daemon/rollout/evaluation/estimates.ts'
 import { figuresOf, scorePrompts } from '../../daemon/rollout/evaluation/evaluate.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { createWaker } from '../../daemon/rollout/waker.ts'
-import { generateRound } from '../../daemon/rollout/writing/generate.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import { questionsFor } from '../../protocol/api/index.ts'
+import { writeGroups } from '../../scripts/lab/nodes/write-groups.ts'
 
 const DEFAULT = fileURLToPath(new URL('../../models/default', import.meta.url))
 const tasks = createTaskBook(TASKS, [
@@ -32,7 +32,7 @@ afterAll(() => engine.close())
 const mean10 = (x: number): number => new Array(10).fill(x).reduce((a, b) => a + b, 0) / 10
 
 const round = (signal?: AbortSignal) =>
-  generateRound(
+  writeGroups(
     {
       asks: [3, 4].map((seed) => ({
         prompt: { task: 'basic_arithmetic', taskVersion: TASKS[0]!.version, seed, difficulty: 0 },

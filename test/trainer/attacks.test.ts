@@ -7,9 +7,9 @@ import { loadModel, type Model } from '../../daemon/policy/model.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
-import { type AttackerOptions, createAttacker } from '../../scripts/experiments/in-process/attackers.ts'
-import { createLocalEngine } from '../../scripts/experiments/in-process/engine.ts'
-import { createNode, type ExperimentNode } from '../../scripts/experiments/in-process/node.ts'
+import { type AttackerOptions, createAttacker } from '../../scripts/lab/nodes/attackers.ts'
+import { createLocalEngine } from '../../scripts/lab/nodes/engine.ts'
+import { createNode, type ExperimentNode } from '../../scripts/lab/nodes/node.ts'
 
 // Twenty times what it takes on an idle machine.
 vi.setConfig({ testTimeout: 240_000 })

@@ -9,12 +9,8 @@ import type { Finding } from '../../daemon/trainer/learner.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import type { Task } from '../../protocol/plugin/index.ts'
 import type { GroupDraft } from '../../protocol/wire/index.ts'
-import { createLocalEngine } from '../../scripts/experiments/in-process/engine.ts'
-import {
-  createNode,
-  type ExperimentNode,
-  type NodeOptions,
-} from '../../scripts/experiments/in-process/node.ts'
+import { createLocalEngine } from '../../scripts/lab/nodes/engine.ts'
+import { createNode, type ExperimentNode, type NodeOptions } from '../../scripts/lab/nodes/node.ts'
 
 // Twenty times what it takes on an idle machine.
 vi.setConfig({ testTimeout: 120_000 })

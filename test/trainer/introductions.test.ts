@@ -7,8 +7,8 @@ import { loadModel, type Model } from '../../daemon/policy/model.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { evidenceIn } from '../../daemon/trainer/watch.ts'
 import type { GroupDraft } from '../../protocol/wire/index.ts'
-import { createLocalEngine } from '../../scripts/experiments/in-process/engine.ts'
-import { createNode, type ExperimentNode } from '../../scripts/experiments/in-process/node.ts'
+import { createLocalEngine } from '../../scripts/lab/nodes/engine.ts'
+import { createNode, type ExperimentNode } from '../../scripts/lab/nodes/node.ts'
 
 vi.setConfig({ testTimeout: 240_000 })
 

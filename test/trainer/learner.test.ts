@@ -35,7 +35,7 @@ async function setUp(
     ...{ realTokens: 1, computedTokens: 1, microBatches: 1, seconds: 0 },
   })
   const trainer = {
-    async train({ sequences, denominator, optimizer }: TrainRequest) {
+    async train({ sequences, denominator }: TrainRequest) {
       trained.push(sequences.length)
       denominators.push(denominator)
       return { ...reportOf(0.1), applied: true }

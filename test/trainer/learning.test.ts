@@ -8,8 +8,8 @@ import { loadModel } from '../../daemon/policy/model.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import type { Task } from '../../protocol/plugin/index.ts'
-import { createNode } from '../../scripts/experiments/in-process/node.ts'
-import { runRounds } from '../../scripts/experiments/in-process/swarm.ts'
+import { createNode } from '../../scripts/lab/nodes/node.ts'
+import { runRounds } from '../../scripts/lab/nodes/swarm.ts'
 
 /** Sums, of which only the form of the answer counts: half of the model's answers have it, and all could. */
 const base = TASKS.find(({ name }) => name === 'basic_arithmetic')!

@@ -4,9 +4,9 @@
 
 import { afterAll, expect, test, vi } from 'vitest'
 import { TASKS } from '../../plugins/tasks/index.ts'
-import { createLocalEngine } from '../../scripts/experiments/in-process/engine.ts'
-import { createNode } from '../../scripts/experiments/in-process/node.ts'
-import { loadStart } from '../../scripts/experiments/in-process/start.ts'
+import { createLocalEngine } from '../../scripts/lab/nodes/engine.ts'
+import { createNode } from '../../scripts/lab/nodes/node.ts'
+import { loadStart } from '../../scripts/lab/nodes/start.ts'
 
 // Twenty times what it takes on an idle machine.
 vi.setConfig({ testTimeout: 240_000 })

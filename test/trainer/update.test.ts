@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Weights } from '../../daemon/engine/decoder.ts'
-import type { Engine, OptimizerState } from '../../daemon/engine/engine.ts'
+import type { Engine } from '../../daemon/engine/engine.ts'
 import { type Core, createCore } from '../../daemon/engine/onnx/core.ts'
 import { assembleObjective } from '../../daemon/host/objective.ts'
 import { randomStream } from '../../daemon/host/random.ts'

@@ -13,9 +13,9 @@ import { join } from 'node:path'
 import type { Snapshot, StepEvent } from '../../../protocol/api/index.ts'
 import { startAttacked } from '../../../test/e2e/attacked.ts'
 import { killAll } from '../../../test/e2e/daemon.ts'
-import { ATTACKS } from '../../experiments/in-process/attackers.ts'
-import { thisMachine } from '../../experiments/machine.ts'
+import { thisMachine } from '../../lab/frame/machine.ts'
 import { mean } from '../../lab/frame/statistics.ts'
+import { ATTACKS } from '../../lab/nodes/attackers.ts'
 
 const [count = 60] = process.argv.slice(2, 3).map(Number)
 const chosen = process.argv.slice(3)

@@ -6,12 +6,12 @@
 // questions at temperature 1. Looks are not part of the cost.
 
 import type { Engine } from '../../../daemon/engine/engine.ts'
-import { createLocalEngine } from '../../experiments/in-process/engine.ts'
-import { createNode } from '../../experiments/in-process/node.ts'
-import { loadStart } from '../../experiments/in-process/start.ts'
 import { runExperiment } from '../frame/experiment.ts'
 import { costTo, showReached } from '../frame/reach.ts'
 import { markdown, mean, show, summary } from '../frame/statistics.ts'
+import { createLocalEngine } from '../nodes/engine.ts'
+import { createNode } from '../nodes/node.ts'
+import { loadStart } from '../nodes/start.ts'
 
 interface Arm {
   prompts: number

@@ -1,5 +1,5 @@
 // What sharing rollouts costs beside what it saves: tokens sampled and trained by a node to a held-out accuracy, alone
-// over in a swarm, from the records of experiment:sharing. `node --import tsx scripts/lab/sharing/work.ts [RECORDS]`
+// over in a swarm, from the records of lab:sharing. `node --import tsx scripts/lab/sharing/work.ts [RECORDS]`
 //
 // Above 1, a node in a swarm does less. Seeds are paired. A run that never arrives counts at what it spent. Trained tokens
 // are recorded at a run's end only, so they are spread evenly over its rounds.

@@ -1,4 +1,4 @@
-// A hostile author of groups beside a real daemon: its groups come of scripts/experiments/in-process/attackers.ts, and it
+// A hostile author of groups beside a real daemon: its groups come of scripts/lab/nodes/attackers.ts, and it
 // writes the wire form itself, since an honest encoder refuses some of them.
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,7 +15,7 @@ import {
   writeCbor,
 } from '../../../protocol/wire/index.ts'
 import { promptBody } from '../../../protocol/wire/prompt.ts'
-import { type Attack, createAttacker } from '../../../scripts/experiments/in-process/attackers.ts'
+import { type Attack, createAttacker } from '../../../scripts/lab/nodes/attackers.ts'
 import { freshIdentity } from '../groups.ts'
 import { publish, signedBody, startAttacker } from './attacker.ts'
 

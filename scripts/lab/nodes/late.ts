@@ -1,0 +1,15 @@
+// A sampler whose weights are some versions old, so that rollouts are as old when they are learnt from.
+
+import type { Weights } from '../../../daemon/engine/decoder.ts'
+import type { Engine } from '../../../daemon/engine/engine.ts'
+
+export function late(engine: Engine, versions: number): Engine {
+  const waiting: [Weights, number | undefined][] = []
+  return {
+    ...engine,
+    async setWeights(weights: Weights, version?: number) {
+      waiting.push([weights, version])
+      if (waiting.length > versions) await engine.setWeights(...waiting.shift()!)
+    },
+  }
+}

@@ -1,0 +1,131 @@
+// A real daemon for an experiment: starts it, watches it through its control socket, and stops it.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Evaluation, Snapshot } from '../../../protocol/api/index.ts'
+
+export interface NodeProcess {
+  snapshot(): Promise<Snapshot>
+  evaluate(promptsPerTask: number): Promise<Evaluation>
+  join(target: string): Promise<void>
+  pause(): Promise<void>
+  resume(): Promise<void>
+  stop(): Promise<void>
+  exited(): boolean
+  output(): string
+}
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+
+const children = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL')
+})
+
+/** Resolves when the node answers. `root`: another checkout, with its dependencies installed. */
+export async function startNode(
+  home: string,
+  args: readonly string[] = [],
+  { root = ROOT }: { root?: string } = {},
+): Promise<NodeProcess> {
+  const child = spawn(
+    process.execPath,
+    [
+      '--import',
+      'tsx',
+      join(root, 'daemon/cli/waggle.ts'),
+      'up',
+      '--home',
+      home,
+      // Older versions do not have it.
+      ...(root === ROOT ? ['--set', 'limits.priority=normal'] : []),
+      ...args,
+    ],
+    {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
+  let output = ''
+  let exited = false
+  const done = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  child.once('exit', () => {
+    exited = true
+  })
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (piece: Buffer) => {
+      output = (output + piece.toString()).slice(-20_000)
+    })
+  }
+  children.add(child)
+  const socketPath = join(home, 'control.sock')
+  const call = <T>(method: string, path: string, body?: unknown): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const sent = request(
+        {
+          socketPath,
+          // A connection of its own: on a busy machine a kept one may be closed while a request is on its way.
+          agent: false,
+          method,
+          path,
+          headers: body === undefined ? {} : { 'content-type': 'application/json' },
+        },
+        (answer) => {
+          let text = ''
+          answer.on('data', (piece: Buffer) => {
+            text += piece.toString()
+          })
+          answer.on('end', () => {
+            if (answer.statusCode === 200) resolve(JSON.parse(text) as T)
+            else reject(new Error(`${path}: ${answer.statusCode} ${text}`))
+          })
+        },
+      )
+      sent.on('error', reject)
+      sent.end(body === undefined ? undefined : JSON.stringify(body))
+    })
+  for (let attempt = 0; ; attempt++) {
+    if (exited) throw new Error(`the node stopped:\n${output}`)
+    if (
+      await call('GET', '/v1/health').then(
+        () => true,
+        () => false,
+      )
+    )
+      break
+    if (attempt > 3000) throw new Error(`the node does not answer:\n${output}`)
+    await sleep(200)
+  }
+  /** Again, as long as it fails: many nodes that start on one machine do not hear of each other at once. */
+  const patiently = async <T>(ask: () => Promise<T>, attempts = 10): Promise<T> => {
+    for (let left = attempts; ; left--)
+      try {
+        return await ask()
+      } catch (error) {
+        if (left <= 1 || exited) throw error
+        await sleep(2000)
+      }
+  }
+  return {
+    snapshot: () => patiently(() => call('GET', '/v1/snapshot')),
+    evaluate: (promptsPerTask) => patiently(() => call('POST', '/v1/eval', { promptsPerTask })),
+    async join(target) {
+      await patiently(() => call('POST', '/v1/join', { target }))
+    },
+    async pause() {
+      await patiently(() => call('POST', '/v1/pause', {}))
+    },
+    async resume() {
+      await patiently(() => call('POST', '/v1/resume', {}))
+    },
+    async stop() {
+      child.kill('SIGTERM')
+      await done
+    },
+    exited: () => exited,
+    output: () => output,
+  }
+}
