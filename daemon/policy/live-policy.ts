@@ -32,6 +32,8 @@ export interface LivePolicy {
   scoreReference(request: ScoreRequest): Promise<Score[]>
   /** Hands the trainer's weights to the sampler after `steps` more optimizer steps, by which the version rises. */
   advance(steps: number): Promise<void>
+  /** Goes on with other weights as the next version. The optimizer's moments stay. */
+  replace(weights: Weights): Promise<void>
   /**
    * Restores earlier weights, by default those of version 0, as the next version. Versions never decrease, so staleness
    * stays meaningful.
@@ -136,6 +138,13 @@ export async function openPolicy(
       version += steps
       const done = sampler.setWeights(updated, version, { isInFlight })
       await done
+    },
+    async replace(weights) {
+      version += 1
+      await Promise.all([
+        isOne ? undefined : trainer.setWeights(weights),
+        sampler.setWeights(weights, version, { isInFlight }),
+      ])
     },
     async goBack(earlierState) {
       const { weights: earlier, optimizer } = earlierState ?? { weights: initial }

@@ -94,6 +94,8 @@ export interface ExperimentNode {
   evaluate(
     promptsPerTask: number,
     mark?: string,
+    /** Its own tasks if left out. */
+    asked?: readonly TaskChoice[],
   ): Promise<{
     questions: number
     sampled: number
@@ -199,10 +201,11 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
       if ('group' in found) core.onForeignGroup(found.group)
     },
 
-    async evaluate(promptsPerTask, mark) {
+    async evaluate(promptsPerTask, mark, asked) {
+      const book = asked ? createTaskBook(options.known ?? TASKS, asked) : tasks
       const scores = await scorePrompts(
         { promptsPerTask, maxNewTokens },
-        { sampler: engine, tokenizer: model.tokenizer, tasks },
+        { sampler: engine, tokenizer: model.tokenizer, tasks: book },
       )
       const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length
       let marked = 0

@@ -1,0 +1,45 @@
+// A vector in about eight bits a value: blocks of 64 values, each with its largest magnitude as a float and one signed
+// byte a value. What rounding loses is given back, so that a sender can add it to the next vector (error feedback).
+
+import type { Vector } from './vector.ts'
+
+const BLOCK = 64
+const STEPS = 127
+
+/** Bytes of a packed vector. */
+export function packedSize(values: number): number {
+  return 4 * Math.ceil(values / BLOCK) + values
+}
+
+/** Scales first, as little-endian floats, then the bytes. */
+export function pack(vector: Vector): Uint8Array<ArrayBuffer> {
+  const blocks = Math.ceil(vector.length / BLOCK)
+  const packed = new Uint8Array(packedSize(vector.length))
+  const scales = new DataView(packed.buffer, 0, 4 * blocks)
+  const bytes = new Int8Array(packed.buffer, 4 * blocks)
+  for (let block = 0; block < blocks; block++) {
+    const [from, to] = [block * BLOCK, Math.min(vector.length, (block + 1) * BLOCK)]
+    let largest = 0
+    for (let i = from; i < to; i++) largest = Math.max(largest, Math.abs(vector[i]!))
+    scales.setFloat32(4 * block, largest, true)
+    const factor = largest > 0 ? STEPS / Math.fround(largest) : 0
+    for (let i = from; i < to; i++)
+      bytes[i] = Math.max(-STEPS, Math.min(STEPS, Math.round(vector[i]! * factor)))
+  }
+  return packed
+}
+
+/** Undefined if the bytes are not a packed vector of so many values, or a scale is not finite or negative. */
+export function unpack(packed: Uint8Array, values: number): Vector | undefined {
+  if (packed.length !== packedSize(values)) return undefined
+  const blocks = Math.ceil(values / BLOCK)
+  const view = new DataView(packed.buffer, packed.byteOffset, packed.length)
+  const vector = new Float32Array(values)
+  for (let block = 0; block < blocks; block++) {
+    const scale = view.getFloat32(4 * block, true) / STEPS
+    if (!(scale >= 0 && scale < Number.POSITIVE_INFINITY)) return undefined
+    const to = Math.min(values, (block + 1) * BLOCK)
+    for (let i = block * BLOCK; i < to; i++) vector[i] = scale * view.getInt8(4 * blocks + i)
+  }
+  return vector
+}

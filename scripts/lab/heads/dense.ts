@@ -1,0 +1,177 @@
+// What does a node save that learns together with others by exchanging heads, against the best node alone?
+// `npm run -s lab:heads [-- --arms 'states 8 8x4' --rates 'states 8 8x4=4e-4' --seeds 1,2,3]`
+//
+// An arm is a rule, the number of nodes, prompts a round x optimizer steps a round, and conditions:
+//   q8     heads travel in eight bits        late2  each head is 0 to 2 exchanges late
+//   age8   each is 8 exchanges late          lost30 30 % of the heads never arrive
+//   k2     a node takes two heads a time     split  every node has one of the three tasks
+// One exchange follows each round. Alone is `alone 1 8x2`. The model of three tasks at a node's default tasks, all
+// parameters trained; looks at 360 held-out questions at temperature 1, which are not part of the cost.
+
+import { randomStream } from '../../../daemon/host/random.ts'
+import type { JoinRule } from '../../../daemon/trainer/heads/rules/contract.ts'
+import { createDeltas } from '../../../daemon/trainer/heads/rules/deltas.ts'
+import { createPairs } from '../../../daemon/trainer/heads/rules/pairs.ts'
+import { createParts } from '../../../daemon/trainer/heads/rules/parts.ts'
+import { createSince } from '../../../daemon/trainer/heads/rules/since.ts'
+import { createStates } from '../../../daemon/trainer/heads/rules/states.ts'
+import { loadStart } from '../../experiments/in-process/start.ts'
+import { runExperiment } from '../frame/experiment.ts'
+import { costTo, showReached } from '../frame/reach.ts'
+import { markdown, mean, show, summary } from '../frame/statistics.ts'
+import { createHeadSwarm } from './swarm.ts'
+
+interface Arm {
+  rule: keyof typeof RULES
+  nodes: number
+  prompts: number
+  minibatches: number
+  conditions: Map<string, number>
+}
+
+export interface HeadLook {
+  /** Of a node, as means. */
+  sampledTokens: number
+  trainedTokens: number
+  processorSeconds: number
+  bytes: number
+  /** Held-out accuracy of the first node at temperature 1. */
+  sampled: number
+  greedy: number
+}
+
+const RULES = {
+  alone: (_: Arm, seed: number) => createParts({ share: 0, random: randomStream(seed, 'parts') }),
+  states: createStates,
+  since: createSince,
+  deltas: ({ nodes }: Arm) => createDeltas({ nodes }),
+  pairs: () => createPairs({ momentum: 0.5, rate: 0.7, pull: 1 }),
+  parts: (_: Arm, seed: number) => createParts({ share: 0.25, random: randomStream(seed, 'parts') }),
+} satisfies Record<string, (arm: Arm, seed: number) => JoinRule>
+
+const { model } = await loadStart('three-tasks')
+const tasks = [
+  { name: 'basic_arithmetic', difficulty: 1 },
+  { name: 'base_conversion', difficulty: 0 },
+  { name: 'fraction_simplification', difficulty: 1 },
+]
+
+await runExperiment<Arm, { looks: HeadLook[] }>({
+  question:
+    'How much less work of its own does a node need to a held-out accuracy, if it exchanges heads with others?',
+  defaults: {
+    arms: 'states 8 8x4',
+    rates: '4e-4',
+    seeds: '1,2,3,4,5',
+    out: 'docs/results/heads.jsonl',
+  },
+  flags: {
+    tokens: { type: 'string', default: '24000' },
+    looks: { type: 'string', default: '12' },
+    prompts: { type: 'string', default: '120' },
+    targets: { type: 'string', default: '0.15,0.16,0.17' },
+  },
+  settings: ({ tokens, looks, prompts }) => ({
+    tokens: Number(tokens),
+    looks: Number(looks),
+    prompts: Number(prompts),
+  }),
+
+  arm(name) {
+    const [rule, nodes, size, ...conditions] = name.split(' ')
+    const [, prompts, minibatches] = size?.match(/^(\d+)x(\d+)$/) ?? []
+    if (!(rule! in RULES) || !Number(nodes) || minibatches === undefined)
+      throw new Error(`no arm "${name}"; an arm is as in "states 8 8x4 q8 late2"`)
+    return {
+      rule: rule as Arm['rule'],
+      nodes: Number(nodes),
+      ...{ prompts: Number(prompts), minibatches: Number(minibatches) },
+      conditions: new Map(
+        conditions.map((text) => [text.replace(/\d+$/, ''), Number(text.match(/\d+$/)?.[0] ?? 1)]),
+      ),
+    }
+  },
+
+  async play(arm, { rate, seed, values, meter }) {
+    const { conditions } = arm
+    const swarm = await createHeadSwarm(
+      {
+        ...{ nodes: arm.nodes, seed, isPacked: conditions.has('q') },
+        late: conditions.get('age') ?? conditions.get('late') ?? 0,
+        isAlwaysLate: conditions.has('age'),
+        lost: (conditions.get('lost') ?? 0) / 100,
+        ...(conditions.has('k') ? { peers: conditions.get('k')! } : {}),
+        node: (i) => ({
+          model,
+          tasks: conditions.has('split') ? [tasks[i % tasks.length]!] : tasks,
+          own: arm.prompts,
+          minibatches: arm.minibatches,
+          learningRate: rate,
+        }),
+      },
+      { rule: () => RULES[arm.rule](arm, seed), meter },
+    )
+    const { nodes } = swarm
+    const looks: HeadLook[] = []
+    const sampledTokens = () => mean(nodes.map(({ compute }) => compute.generated))
+    const look = async (): Promise<void> => {
+      const seen = await meter.part('look', () =>
+        nodes[0]!.evaluate(Number(values.prompts), undefined, tasks),
+      )
+      looks.push({
+        sampledTokens: sampledTokens(),
+        trainedTokens: mean(nodes.map(({ compute }) => compute.trained)),
+        processorSeconds: ((meter.seconds.rounds ?? 0) + (meter.seconds.exchange ?? 0)) / nodes.length,
+        bytes: swarm.bytes,
+        sampled: seen.sampled,
+        greedy: seen.greedy,
+      })
+    }
+    await look()
+    const [tokens, count] = [Number(values.tokens), Number(values.looks)]
+    while (sampledTokens() < tokens) {
+      await swarm.tick()
+      if (sampledTokens() >= (looks.length * tokens) / count) await look()
+    }
+    return { looks }
+  },
+
+  table(runs, values) {
+    const targets = String(values.targets).split(',').map(Number)
+    const keys = [...new Set(runs.map(({ arm, rate }) => `${arm} at ${rate}`))].sort()
+    return markdown(
+      [
+        ...['arm', 'seeds', 'best of three looks', 'last three looks'],
+        ...targets.flatMap((target) => [`k sampled to ${target}`, 'processor s']),
+      ],
+      keys.map((key) => {
+        const some = runs.filter(({ arm, rate }) => `${arm} at ${rate}` === key)
+        const smooth = some.map(({ looks }) =>
+          looks.slice(2).map((_, i) => mean(looks.slice(i, i + 3).map(({ sampled }) => sampled))),
+        )
+        const costs = (unit: (look: HeadLook) => number, target: number): string =>
+          showReached(
+            some.map(({ looks }) =>
+              costTo(
+                target,
+                looks.map((look) => ({ cost: unit(look), accuracy: look.sampled })),
+              ),
+            ),
+            1,
+          )
+        return [
+          ...[key, some.map(({ seed }) => seed).join(' ')],
+          ...[
+            show(summary(smooth.map((all) => Math.max(...all)))),
+            show(summary(smooth.map((all) => all.at(-1)!))),
+          ],
+          ...targets.flatMap((target) => [
+            costs(({ sampledTokens }) => sampledTokens / 1000, target),
+            costs(({ processorSeconds }) => processorSeconds, target),
+          ]),
+        ]
+      }),
+    )
+  },
+})
+process.exit()
