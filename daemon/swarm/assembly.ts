@@ -2,6 +2,7 @@
 
 import type { PeerId, PeerInfo } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
+import { isPrivate } from '@libp2p/utils'
 import { processorTime } from '../platform/index.ts'
 import { AddressBook } from './addresses/address-book.ts'
 import { ownAddresses } from './addresses/address-order.ts'
@@ -75,6 +76,10 @@ export async function assemble(
       slow: (peer, ms) => brake.slow(peer, ms),
     },
     isWanted: (peer) => redial.has(peer),
+    isNear: (peer) =>
+      host
+        .getConnections(peerIdFromString(peer))
+        .some(({ limits, remoteAddr }) => limits === undefined && isPrivate(remoteAddr)),
     isBehind: () => bandwidth.isBehind,
     onClock: (trouble) => (trouble === undefined ? notices.over('clock') : notices.clockOff(trouble)),
     onImpostor: () => notices.impostor(),

@@ -9,6 +9,7 @@ import type { Reason } from './admission/reasons.ts'
 import type { BandwidthLimits } from './bandwidth/bandwidth.ts'
 import type { BulkFetched, BulkFetchOptions } from './fetch/bulk-fetch.ts'
 import type { Offer } from './fetch/bulk-offer.ts'
+import type { Heads } from './heads/heads.ts'
 import type { JoinOutcome, JoinProgress } from './join/join.ts'
 import type { NodeTransport } from './libp2p/host.ts'
 import type { Identity } from './peers/identity.ts'
@@ -51,6 +52,8 @@ export interface SwarmOptions {
   arms?: readonly string[]
   /** Foreign completions longer than this are not trained on. */
   maxCompletionTokens: number
+  /** Bytes of heads an hour, up and down each; peers on the local network do not count. 0: no limit. Default 0. */
+  headBytesPerHour?: (() => number) | undefined
   /** Minutes between requests for peers' plugin state; 0: never. Default 5. */
   stateMinutes?: number
 }
@@ -149,6 +152,8 @@ export interface Swarm {
   mute(peerId: string, on: boolean): void
   /** An invite: a text with which another node can join. For a private swarm, it contains the key. */
   invite(): Promise<string>
+  /** Exchange of trained weights with peers. */
+  readonly heads: Pick<Heads, 'offer' | 'withdraw' | 'ask' | 'fetch' | 'bytes'>
   /** Offers a file to these peers, or to any peer that has the offer's ID. Nothing is sent until a peer asks. */
   offer(file: { path: string; to?: readonly string[] }): Promise<Offer>
   withdraw(id: string): void

@@ -12,6 +12,7 @@ import type { SwarmOptions, SwarmParts } from './contract.ts'
 import { Fetcher } from './fetch/fetcher.ts'
 import { RecentFrames } from './fetch/recent-frames.ts'
 import { type Gossip, Publisher } from './gossip/publisher.ts'
+import { createHeads } from './heads/heads.ts'
 import type { Requests } from './libp2p/streams.ts'
 import { Memory } from './peers/memory.ts'
 import { PeerNews } from './peers/news.ts'
@@ -19,7 +20,7 @@ import { PeerRecords } from './peers/records.ts'
 import { Reputation } from './peers/reputation.ts'
 
 export interface ExchangeOptions
-  extends Pick<SwarmOptions, 'tasks' | 'arms' | 'relay' | 'maxCompletionTokens'> {
+  extends Pick<SwarmOptions, 'tasks' | 'arms' | 'relay' | 'maxCompletionTokens' | 'headBytesPerHour'> {
   /** IDs per filter of admitted frames; see admission/seen.ts. */
   filterEntries?: number | undefined
 }
@@ -50,6 +51,8 @@ export interface ExchangeParts
   }
   /** True for peers that the user joined. */
   isWanted(peer: string): boolean
+  /** True for peers on this machine or this local network. Default: none. */
+  isNear?(peer: string): boolean
   /** True while uploads are behind: groups are then neither published nor forwarded. Default: never. */
   isBehind?(): boolean
   /** Called with a message if this node's clock is off, and with undefined when it is right again. */
@@ -162,6 +165,16 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
     },
   )
 
+  const heads = createHeads(
+    { mostPerHour: options.headBytesPerHour },
+    {
+      ...{ requests, clock, log, isBehind, identity: by.identity },
+      isMuted: (peer) => reputation.isMuted(peer),
+      isNear: by.isNear ?? (() => false),
+      onLie: (peer) => reputation.offend(peer, 'reject'),
+    },
+  )
+
   /** When this node, having had no peers, last met one, and when it had last received a group before that. */
   let meeting: { at: number; heard: number | undefined } | undefined
   const lastHeard = (): number | undefined => validator.lastAdmittedAt ?? memory.lastAdmittedAt
@@ -184,12 +197,13 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
 
   return {
     ...{ records, reputation, contents, admission, verifier, validator, publisher, memory, fetcher },
-    ...{ recentFrames, isKnown, news },
+    ...{ recentFrames, isKnown, news, heads },
     /** Call before the network starts. */
     async start(): Promise<void> {
       await memory.start()
       if (memory.ranUntil !== undefined) admission.resume(memory.ranUntil)
       await fetcher.start()
+      await heads.start()
     },
     /** Call after `fetcher` and `validator` have stopped, at any later time. */
     stop: () => memory.stop(),

@@ -35,7 +35,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
   const { host, gate, connectionLimit, dialBackoff, redial, links, directly, prober, waking } = parts
   const { greeter, forgetting, thinning, silence, bandwidth } = parts
   const { book, neighbours, notices, exchange, offers, states } = parts
-  const { records, reputation, memory, validator, verifier, publisher, fetcher, isKnown } = exchange
+  const { records, reputation, memory, validator, verifier, publisher, fetcher, heads, isKnown } = exchange
   const { pubsub } = host.services
   let used = 0
   let stunResponder: StunResponder | undefined
@@ -84,6 +84,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
       prober.stop()
       greeter.stop()
       fetcher.stop()
+      heads.stop()
       states?.stop()
       validator.close()
       await stunResponder?.stop()
@@ -157,6 +158,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
         stunPort: stunResponder?.port,
         addressesOf: (peer) => book.tellable(peer),
       }),
+    heads,
     offer: (file) => offers.offer(file),
     withdraw: (id) => offers.withdraw(id),
     download: (request) => bulkFetch(request, { host, traffic: records, clock, log }),

@@ -124,6 +124,15 @@ export async function openCurrentSwarm(
     isKnown: (author) => current.swarm.isKnown(author),
     mute: (peerId, on) => current.swarm.mute(peerId, on),
     invite: () => current.swarm.invite(),
+    heads: {
+      offer: (head, bytes) => current.swarm.heads.offer(head, bytes),
+      withdraw: () => current.swarm.heads.withdraw(),
+      ask: (peer, lineage) => current.swarm.heads.ask(peer, lineage),
+      fetch: (head, options) => current.swarm.heads.fetch(head, options),
+      get bytes() {
+        return current.swarm.heads.bytes
+      },
+    },
     offer: (file) => current.swarm.offer(file),
     withdraw: (id) => current.swarm.withdraw(id),
   }
