@@ -8,7 +8,6 @@ import { PACKAGE_ROOT } from '../../protocol/package.ts'
 import { ADAPTER_TARGETS, type AdapterSpec, type AdapterTarget } from '../engine/decoder.ts'
 import type { Engine } from '../engine/engine.ts'
 import { createEngines } from '../engine/select.ts'
-import { randomStream } from '../host/random.ts'
 import { sleep } from '../platform/index.ts'
 import { bytesIn } from '../policy/files/base-weights.ts'
 import { openPolicy } from '../policy/live-policy.ts'
@@ -36,7 +35,7 @@ const now = Date.now
  */
 export async function openModel(reference: string, options: OpenOptions = {}): Promise<Model> {
   const { adapter: wished, resume, device = 'auto', base = process.cwd() } = options
-  const seed = checkSeed(options.seed ?? 0)
+  const _seed = checkSeed(options.seed ?? 0)
   const asked = adapterOf(wished)
   const found = await findModel(
     {
@@ -93,7 +92,7 @@ export async function openModel(reference: string, options: OpenOptions = {}): P
         slots,
         stopStrings: true,
       },
-      { sampler: engine, trainer: engine, random: randomStream(seed, 'adapter') },
+      { sampler: engine, trainer: engine },
     )
     return createModel({ policy, engine, found, base, now })
   } catch (error) {

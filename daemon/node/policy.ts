@@ -5,7 +5,6 @@ import type { Paths } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'
 import type { Engine } from '../engine/engine.ts'
 import { createEngines } from '../engine/select.ts'
-import { randomStream } from '../host/random.ts'
 import { type LivePolicy, openPolicy } from '../policy/live-policy.ts'
 import type { Log } from '../store/log.ts'
 import { nodeDisk as disk } from '../store/node-disk.ts'
@@ -87,7 +86,7 @@ export async function openPolicies(
       stop,
       stopStrings: stopStrings || stop.length > 0,
     },
-    { sampler, trainer, random: randomStream(seed, 'adapter') },
+    { sampler, trainer },
   )
   closers.add(() => policy.close())
   if (isExternal) log('info', `sampler: ${sampler.info.kind} on ${sampler.info.device}`)

@@ -16,13 +16,19 @@ import type {
   Trainer,
 } from '../engine/engine.ts'
 import { type BaseWeights, trainable } from '../engine/stored/stored.ts'
-import { initialAdapter, type Random } from './adapter.ts'
+import { randomStream } from '../host/random.ts'
+import { initialAdapter } from './adapter.ts'
+import { lineageOf } from './lineage.ts'
 import type { StoredModel } from './model.ts'
 
 export interface LivePolicy {
   readonly model: StoredModel
   /** The model's spec, including the adapter if one is trained. */
   readonly spec: DecoderSpec
+  /** What its weights can be joined with: see lineage.ts. */
+  readonly lineage: string
+  /** The trained tensors of version 0, which all nodes of the lineage begin with. */
+  readonly initial: Weights
   readonly sampler: Sampler
   readonly trainer: Trainer
   readonly scorer: Scorer
@@ -75,8 +81,6 @@ export interface PolicyOptions {
 export interface PolicyParts {
   sampler: Sampler & Partial<Scorer> & Partial<Resting>
   trainer: Trainer & Partial<Resting>
-  /** Uniform in [0, 1), for the adapter's initial values. */
-  random: Random
 }
 
 export async function openPolicy(
@@ -89,11 +93,16 @@ export async function openPolicy(
     stop = [],
     stopStrings = stop.length > 0,
   }: PolicyOptions,
-  { sampler: engine, trainer, random }: PolicyParts,
+  { sampler: engine, trainer }: PolicyParts,
 ): Promise<LivePolicy> {
   const { digest, tokenizer } = model
   const spec = adapter ? { ...model.spec, adapter } : model.spec
-  const initial = adapter ? initialAdapter(spec, random) : trainable(model.weights)
+  const lineage = lineageOf({ base: digest, adapter })
+  // Nodes of one lineage draw the same values. A has other values in another draw, and the mean of two adapters whose A
+  // are unlike is neither of them.
+  const initial = adapter
+    ? initialAdapter(spec, randomStream(0, `adapter/${lineage}`))
+    : trainable(model.weights)
   /** Frozen weights are in shared memory, so sampler and trainer use the same copy. */
   const whole = (trained: Weights): BaseWeights => (adapter ? { ...model.weights, ...trained } : trained)
   const weights = whole(state?.weights ?? initial)
@@ -118,6 +127,8 @@ export async function openPolicy(
   return {
     model,
     spec,
+    lineage,
+    initial,
     sampler,
     trainer,
     scorer: engine.score ? { score: (request) => engine.score!(request) } : trainer,

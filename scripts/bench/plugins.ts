@@ -80,7 +80,7 @@ async function openNode(plugins: readonly Plugin[]) {
     Engine,
     Engine,
   ]
-  const policy = await openPolicy({ model }, { sampler, trainer, random: randomStream(1, 'adapter') })
+  const policy = await openPolicy({ model }, { sampler, trainer })
   let inHost = 0
   /** The same, with the time of every call added up. */
   const timed = <Part extends object>(part: Part): Part =>

@@ -20,7 +20,7 @@ test('a sampler that can neither train nor score is enough; the trainer scores, 
   const model = { spec: SPEC, weights: randomWeights(SPEC, 1), digest: 'a', tokenizer: { digest: 'b' } }
   const policy = await openPolicy(
     { model: model as unknown as Model },
-    { sampler, trainer, random: () => 0.5 },
+    { sampler, trainer },
   )
   const conditioning = randomTokens(SPEC, 4, 1)
   const write = async () => {
@@ -64,7 +64,7 @@ test('answers end with the texts that the policy was opened with, unless a reque
     const [{ tokens, finish }] = (await policy.sampler.generate({ ...request, samples })) as [Sample]
     return { tokens: [...tokens], finish }
   }
-  const parts = { sampler: engine, trainer: engine, random: () => 0.5 }
+  const parts = { sampler: engine, trainer: engine }
   const plain = await write(await openPolicy({ model, stopStrings: true }, parts))
   expect(plain).toMatchObject({ finish: 'length', tokens: { length: 12 } })
   const [fourth, seventh] = [plain.tokens[3]!, plain.tokens[6]!]

@@ -242,7 +242,7 @@ export function createHonestNode(
     const trainer = createTabularEngine(times, { sleep: paced, trouble })
     const policy = await openPolicy(
       { model, state: restored?.policy },
-      { sampler, trainer, random: () => 0.5 },
+      { sampler, trainer },
     )
     const { host } = await openHost([])
     const hasty: typeof even = {

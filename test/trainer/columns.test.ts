@@ -99,7 +99,7 @@ test("a correction's own column reaches the loss, as one number or by token", as
 test('the reference is the policy that training began with, and stays it while the policy learns', async () => {
   const engine = engineOf()
   const model = { spec: SPEC, weights, digest: 'a', tokenizer: { digest: 'b' } } as unknown as Model
-  const policy = await openPolicy({ model }, { sampler: engine, trainer: engine, random })
+  const policy = await openPolicy({ model }, { sampler: engine, trainer: engine })
   const withPenalty = objectiveOf([clip, {}], [kl, { coefficient: 0, estimator: 'k2' }])
   const groups = [group([1, 0]), group([0, 1], { seed: 2 })]
   const distances: number[] = []

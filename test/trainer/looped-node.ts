@@ -99,7 +99,7 @@ export async function startLooped(
       return samples
     },
   }
-  const policy = await openPolicy({ model, state: restored?.policy }, { sampler, trainer, random: () => 0.5 })
+  const policy = await openPolicy({ model, state: restored?.policy }, { sampler, trainer })
   close(() => policy.close())
   const { host, troubles } = await openHost([])
   const tasks = createTaskBook([even], [{ name: 'even' }])

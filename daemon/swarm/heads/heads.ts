@@ -72,7 +72,10 @@ export interface Heads {
 export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, by: HeadsParts): Heads {
   const { requests, identity, clock, log } = by
   const asked = new Quota({ rate: REQUESTS }, { clock })
-  const limits = { in: createHourlyBytes({ most: mostPerHour }, { clock }), out: createHourlyBytes({ most: mostPerHour }, { clock }) }
+  const limits = {
+    in: createHourlyBytes({ most: mostPerHour }, { clock }),
+    out: createHourlyBytes({ most: mostPerHour }, { clock }),
+  }
   const bytes = { in: 0, out: 0 }
   const stopped = new AbortController()
   /** The newest last. */

@@ -116,7 +116,7 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
   const engine = options.engine ?? createLocalEngine({ threads: options.threads ?? 1 })
   const policy = await openPolicy(
     { model, stop: options.stop, ...(options.adapter && { adapter: options.adapter }) },
-    { sampler: options.sampler ?? engine, trainer: engine, random: randomStream(seed, 'adapter') },
+    { sampler: options.sampler ?? engine, trainer: engine },
   )
   const tasks = createTaskBook(options.known ?? TASKS, options.tasks)
   const codec = codecOf(model.tokenizer, model.spec.vocabulary)
