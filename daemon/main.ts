@@ -27,6 +27,7 @@ import { coresFor, openLimits } from './node/limits.ts'
 import { startLoops } from './node/loops.ts'
 import { openModels } from './node/models.ts'
 import { openNetwork } from './node/network.ts'
+import { openHeads } from './node/open-heads.ts'
 import { openPolicies } from './node/policy.ts'
 import { createReconfigure } from './node/reconfigure.ts'
 import { openRounds } from './node/rounds.ts'
@@ -216,6 +217,16 @@ export const runNode: RunNode = async ({
       closers.add(sink.close)
     }
 
+    // Adapters of older checkpoints began with values of their own.
+    const isLineageKnown = !restored?.adapter || restored.state.headLineage === policy.lineage
+    const heads = openHeads(
+      { config, isLineageKnown },
+      {
+        ...{ policy, tasks, journal, trainedOn, phases, now },
+        ...{ random: Math.random, wake: changed.wake, swarm: () => swarm },
+      },
+    )
+
     // ── Core and checkpoints ────────────────────────────────────────────────
     const wishes: Wishes = { paused: false, stopping: false }
     const state = createNodeState({
@@ -237,12 +248,19 @@ export const runNode: RunNode = async ({
       mayWrite: limits.mayWrite,
       rounds: () => rounds.count,
       learner: () => core?.learner.state(),
+      headLineage: isLineageKnown ? policy.lineage : undefined,
     })
     core = openCore(
       { config, self, seed, restored: restored?.state.learner },
       {
-        ...{ policy, host, pool, parked, journal, phases, roles, restore },
+        ...{ policy, host, pool, parked, journal, phases, roles },
+        async restore(before) {
+          const earlier = await restore(before)
+          heads.reset()
+          return earlier
+        },
         isKnown: (author) => swarm?.isKnown(author) ?? false,
+        nodes: () => heads.nodes,
       },
     )
 
@@ -252,7 +270,7 @@ export const runNode: RunNode = async ({
       { config, paths, invite },
       {
         ...{ identity, tasks, model, policy, host, core, journal, changed, log, closers, pool },
-        ...{ clock: { now, after }, random: Math.random },
+        ...{ clock: { now, after }, random: Math.random, isJoined: heads.isJoined },
       },
     )
 
@@ -266,7 +284,7 @@ export const runNode: RunNode = async ({
       {
         ...{ core, policy, phases, host, tasks, swarm, journal, showcase, parked, changed },
         ...{ now, monotonic, sleep, save },
-        ...{ isSaveDue, record },
+        ...{ isSaveDue, record, heads },
         nextRound: rounds.next,
         serveRequests: requests.serve,
         mustWait: () => wishes.paused || limits.mustWait(),
@@ -311,6 +329,7 @@ export const runNode: RunNode = async ({
         ...{ requests, phases, after, save },
         agents: () => agents?.info(),
         trained: record.phases,
+        heads: heads.info,
         ...{ now, pool: () => pool.counts(), space, limits: limits.info, closeAll: closers.closeAll },
         reconfigure: createReconfigure(
           { config, file: paths.config, canMix: hasRoomToMix(models.plan) },

@@ -21,7 +21,16 @@ import { tellPhases } from './tell-phases.ts'
 export interface ControlParts
   extends Pick<
     NodeParts,
-    'swarm' | 'showcase' | 'pool' | 'now' | 'space' | 'limits' | 'reconfigure' | 'agents' | 'trained'
+    | 'swarm'
+    | 'showcase'
+    | 'pool'
+    | 'now'
+    | 'space'
+    | 'limits'
+    | 'heads'
+    | 'reconfigure'
+    | 'agents'
+    | 'trained'
   > {
   policy: LivePolicy
   host: PluginHost

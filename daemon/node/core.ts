@@ -37,6 +37,8 @@ export interface CoreParts {
   roles: ReadonlyMap<string, Role>
   /** True for peers that were joined or have earned trust. */
   isKnown(author: string): boolean
+  /** Nodes whose weights are averaged, this one included. */
+  nodes(): number
   restore(before: number): Promise<{ step: number } | undefined>
 }
 
@@ -57,18 +59,23 @@ export function vouchesFor(trust: Config['swarm']['trust'], peer: string): boole
 
 /** The first batch has this share of `own_groups`, but at least this many groups. */
 const FIRST = { part: 1 / 4, groups: 4 }
+/** The least groups in a batch of a node whose weights are averaged with others'. */
+const LEAST_JOINED = 2
 
 /**
  * Number of own groups in a batch without foreign groups, at this policy version. Batches grow over `growth_steps`
- * steps: at first, many noisy steps get further than a few exact ones; later it is the other way round.
+ * steps: at first, many noisy steps get further than a few exact ones; later it is the other way round. Nodes whose
+ * weights are averaged divide the batch, since averaging removes the noise of the smaller batches.
  */
 export function batchAt(
   version: number,
   { own_groups, growth_steps }: Pick<Config['training'], 'own_groups' | 'growth_steps'>,
+  nodes = 1,
 ): number {
   const first = Math.min(own_groups, Math.max(FIRST.groups, FIRST.part * own_groups))
   const grown = growth_steps > 0 ? Math.min(1, version / growth_steps) : 1
-  return Math.ceil(first + (own_groups - first) * grown)
+  const whole = first + (own_groups - first) * grown
+  return Math.max(Math.min(own_groups, LEAST_JOINED), Math.ceil(whole / nodes))
 }
 
 /** Live keys are read on each use, since they may change: see config/live.ts. */
@@ -77,7 +84,7 @@ export function openCore({ config, self, seed, restored }: CoreOptions, parts: C
   return createCore(
     {
       get sizes() {
-        const own = batchAt(policy.reference().version, config.training)
+        const own = batchAt(policy.reference().version, config.training, parts.nodes())
         return { own, foreign: config.training.foreign_groups }
       },
       get minibatches() {
@@ -90,7 +97,8 @@ export function openCore({ config, self, seed, restored }: CoreOptions, parts: C
         return config.training.warm_up_steps
       },
       get optimizer() {
-        return optimizerOf(config)
+        const optimizer = optimizerOf(config)
+        return { ...optimizer, learningRate: optimizer.learningRate * Math.sqrt(parts.nodes()) }
       },
       get maxStaleness() {
         return config.training.max_staleness

@@ -19,6 +19,7 @@ import type { Waker } from '../rollout/waker.ts'
 import { draftOf, type Swarm } from '../swarm/index.ts'
 import type { TrainingRecord } from '../trainer/checkpoints/training-record.ts'
 import { runTrainLoop } from '../trainer/loop.ts'
+import type { NodeHeads } from './heads.ts'
 
 export interface LoopsOptions {
   config: Config
@@ -55,6 +56,7 @@ export interface LoopsParts {
   /** Paused by the user, or held back by limits. */
   mustWait(): boolean
   record: Pick<TrainingRecord, 'step'>
+  heads: Pick<NodeHeads, 'exchange'>
 }
 
 export interface Loops {
@@ -142,6 +144,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
     {
       ...shared,
       core,
+      exchange: parts.heads.exchange,
       onBatch: (groups) => parts.showcase.used(groups.map(({ id }) => id)),
       async onStep(report) {
         journal.recover('training')

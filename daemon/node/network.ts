@@ -30,6 +30,8 @@ export interface NetworkParts {
   policy: LivePolicy
   host: PluginHost
   core: Pick<NodeCore, 'onForeignGroup' | 'learner'>
+  /** Whether this peer's weights are averaged, so that its groups need not be trained on. */
+  isJoined(peer: string): boolean
   pool: Pick<Pool, 'hasSeen'>
   journal: Journal
   /** Woken when a group has arrived. */
@@ -50,6 +52,7 @@ export async function openNetwork(
     policy,
     host,
     core,
+    isJoined,
     pool,
     journal,
     changed,
@@ -74,7 +77,7 @@ export async function openNetwork(
       codec: codecOf(model.tokenizer, model.spec.vocabulary, model.spec.contextLength),
       version: () => policy.reference().version,
       onGroup(group) {
-        if (core.onForeignGroup(group)) changed.wake()
+        if (!isJoined(group.author) && core.onForeignGroup(group)) changed.wake()
         journal.group(group, 'foreign')
       },
       hasWritten: pool.hasSeen,

@@ -33,6 +33,8 @@ export interface SavingParts {
   /** Number of rounds so far. */
   rounds(): number
   learner(): LearnerState | undefined
+  /** Undefined if the weights began with values that no peer has. */
+  headLineage: string | undefined
   /** Whether limits allow writing a checkpoint that the user did not ask for. */
   mayWrite(): boolean
   monotonic(): number
@@ -87,6 +89,7 @@ export function createSaving(parts: SavingParts): Saving {
         trainedOn: journal.telemetry.trainedOn.save(),
         learnt: pool.unwritten(),
         learner: parts.learner(),
+        headLineage: parts.headLineage,
         plugins: await host.save(),
         parked: parked.save(),
         roles: [...roles.values()].filter(({ trainable }) => trainable),

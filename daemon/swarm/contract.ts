@@ -120,6 +120,8 @@ export interface Swarm {
   readonly peerId: string
   /** The swarm's name. */
   readonly name: string
+  /** Only nodes with the swarm's key can connect. */
+  readonly isPrivate: boolean
   start(): Promise<void>
   stop(): Promise<void>
   /** Multiaddrs with this node's peer ID. */

@@ -43,6 +43,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
   return {
     peerId: self,
     name: options.swarm,
+    isPrivate: options.psk !== undefined,
     async start() {
       await bandwidth.start()
       await exchange.start()

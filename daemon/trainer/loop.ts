@@ -17,6 +17,8 @@ export interface TrainLoopParts {
     nextBatch(): Batch | undefined
     train(batch: Batch): Promise<UpdateOutcome | undefined>
   }
+  /** Joins peers' weights that have arrived. */
+  exchange(): Promise<void>
   phases: Pick<Phases, 'run'>
   /** Called with the groups of a batch before training on it. */
   onBatch(groups: readonly Group[]): void
@@ -45,6 +47,7 @@ export async function runTrainLoop(by: TrainLoopParts, signal: AbortSignal): Pro
     const seen = by.changed.count
     await by.core.attend().catch(by.onError)
     if (!by.mustWait()) await by.phases.run('meet', {}, () => by.core.meet()).catch(by.onError)
+    if (!by.mustWait()) await by.exchange().catch(by.onError)
     const batch = by.mustWait() ? undefined : by.core.nextBatch()
     if (!batch) {
       await by.onIdle()

@@ -30,6 +30,7 @@ export function swarmOptions(
     stateMinutes: swarm.state_minutes,
     maxConnections: swarm.max_connections,
     limits,
+    headBytesPerHour: () => limits.weights_mb_per_hour * 1e6,
     maxCompletionTokens: model.max_completion_tokens,
   }
 }

@@ -25,6 +25,7 @@ export const PHASES = {
   restore: { doing: 'going back to a checkpoint', state: 'TRAINING' },
   train: { doing: 'training', state: 'TRAINING', tellsFrom: 0.05 },
   score: { doing: 'scoring', state: 'TRAINING', tellsFrom: 0.05 },
+  join: { doing: "joining peers' weights", state: 'TRAINING' },
   // The first answers to end are the shortest.
   evaluate: { doing: 'evaluating', state: 'EVALUATING', tellsFrom: 0.3 },
   save: { doing: 'saving', state: 'SAVING', tellsFrom: 0.05 },

@@ -45,6 +45,8 @@ export interface Snapshot {
   evaluations?: Evaluation[]
   rollouts?: RolloutInfo
   swarm?: SwarmInfo
+  /** The exchange of trained weights with peers; absent while it is off. */
+  heads?: HeadsInfo
   /** Whether foreign groups hurt; absent until one has arrived. */
   sharing?: SharingInfo
   /** Rollouts of agents; absent unless the gateway is on. */
@@ -250,6 +252,45 @@ export interface PeerInfo {
   score?: number
   /** Mean reward, recomputed by this node. */
   reward?: number
+}
+
+/** How a node learns together with peers of its lineage, whose weights it averages with its own. */
+export interface HeadsInfo {
+  /** Equal on nodes whose weights can be averaged. */
+  lineage: string
+  /** Bytes of the weights as they are sent. */
+  size: number
+  /** Since this process started; so are `refused` and the bytes. */
+  exchanges: number
+  /** Malformed ones. */
+  refused: number
+  bytesIn: number
+  bytesOut: number
+  /** Peers whose weights are in this node's, of the last ten minutes. */
+  peers: HeadPeer[]
+  /** The last time that this node tried the weights of peers that were far ahead. */
+  caughtUp?: {
+    peer: string
+    /** Peers that had sent weights then. */
+    peers: number
+    /** Held-out accuracy at temperature 1, 0 to 1. */
+    before: number
+    after: number
+    /** Whether it kept them. */
+    isTaken: boolean
+    at: number
+  }
+}
+
+export interface HeadPeer {
+  peer: string
+  version: number
+  /** Own groups behind its weights, by its own count. */
+  groups: number
+  /** When its newest weights were averaged, ms since the epoch. */
+  at: number
+  /** Its weights were so far away that they counted for less. */
+  isClipped: boolean
 }
 
 export const SHARING_VERDICTS = ['helps', 'hurts', 'no difference', 'not yet known'] as const

@@ -240,10 +240,7 @@ export function createHonestNode(
     const times = { generateMs: 3000, trainMs: 200 }
     const sampler = createTabularEngine(times, { sleep: paced, trouble })
     const trainer = createTabularEngine(times, { sleep: paced, trouble })
-    const policy = await openPolicy(
-      { model, state: restored?.policy },
-      { sampler, trainer },
-    )
+    const policy = await openPolicy({ model, state: restored?.policy }, { sampler, trainer })
     const { host } = await openHost([])
     const hasty: typeof even = {
       ...even,
@@ -291,6 +288,7 @@ export function createHonestNode(
       mayWrite: () => true,
       rounds: () => rounds.count,
       learner: () => core.learner.state(),
+      headLineage: undefined,
       monotonic: () => world.time,
       phases: NO_PHASES,
     })
@@ -299,7 +297,7 @@ export function createHonestNode(
     const core: NodeCore = openCore(
       { config, self, seed: Math.floor(random.next() * 2 ** 31), restored: restored?.state.learner },
       {
-        ...{ policy, host, pool, parked, isKnown, roles: new Map(), phases: NO_PHASES },
+        ...{ policy, host, pool, parked, isKnown, roles: new Map(), phases: NO_PHASES, nodes: () => 1 },
         journal: {
           finding(finding, step) {
             world.note(
@@ -430,6 +428,7 @@ export function createHonestNode(
       { config, self, seed: randomOf(name).next() * 2 ** 31 },
       {
         ...{
+          heads: { exchange: async () => {} },
           core: watchedCore,
           phases: NO_PHASES,
           policy,

@@ -20,6 +20,7 @@ test('a trainer that has become idle wakes once whoever waits for room', async (
         train: async () => ({}) as UpdateOutcome,
       },
       changed,
+      exchange: async () => {},
       phases: NO_PHASES,
       mustWait: () => false,
       monotonic: () => 0,

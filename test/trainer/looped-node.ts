@@ -141,6 +141,7 @@ export async function startLooped(
     { config, self: 'me', seed: 1, restored: restored?.state.learner },
     {
       ...{ policy, host, pool, parked, roles: new Map(), isKnown: () => false, phases: NO_PHASES },
+      nodes: () => 1,
       journal: {
         finding(finding, step) {
           findings.push(finding)
@@ -169,6 +170,7 @@ export async function startLooped(
     {
       ...{ core, phases: NO_PHASES, policy, host, tasks, swarm: undefined, showcase, changed, parked },
       record: { step() {} },
+      heads: { exchange: async () => {} },
       journal: {
         ...journal,
         group(group, origin) {

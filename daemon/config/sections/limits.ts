@@ -65,6 +65,14 @@ export const limits = z.strictObject({
     .describe(
       'GB a month of network traffic, after which the node trains alone until the next month; 0 is no limit',
     ),
+  weights_mb_per_hour: z
+    .number()
+    .min(0)
+    .max(1e9)
+    .default(10)
+    .describe(
+      'MB an hour of trained weights, up and down each, to and from peers beyond the local network; 0 is no limit',
+    ),
   priority: z
     .enum(['background', 'normal'])
     .default('background')

@@ -52,6 +52,12 @@ export const swarm = z.strictObject({
     .describe(
       'peers you vouch for, whose groups count like own ones at once: none, all (for a private swarm), or a list of peer IDs',
     ),
+  weights: z
+    .enum(['trusted', 'off'])
+    .default('trusted')
+    .describe(
+      'average trained weights with peers of the same model: trusted: with those in swarm.trust and members of a private swarm; off: neither send nor take any',
+    ),
   listen: z
     .array(address)
     .default(['/ip4/0.0.0.0/tcp/0'])

@@ -6,6 +6,7 @@ import type {
   CheckpointInfo,
   EvalRequest,
   EvalResult,
+  HeadsInfo,
   LimitsInfo,
   PhaseName,
   Phases,
@@ -44,6 +45,8 @@ export interface NodeParts {
   showcase: Showcase
   pool(): { own: number; foreign: number }
   sharing(): SharingInfo | undefined
+  /** Undefined while weights are not exchanged. */
+  heads(): HeadsInfo | undefined
   agents?(): AgentsInfo | undefined
   trained(): TrainingPhase[]
   now(): number
@@ -84,6 +87,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
       const counters = swarm?.counters()
       const [diskFreeBytes, stateBytes] = [parts.space.free(), parts.space.used()]
       const sharing = counters?.hasLeft ? undefined : parts.sharing()
+      const heads = parts.heads()
       const agents = parts.agents?.()
       const trained = parts.trained()
       const phases = parts.phases.list()
@@ -107,6 +111,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
           droppedTexts: counters?.droppedTexts ?? 0,
         }),
         swarm: info(),
+        ...(heads ? { heads } : {}),
         ...(sharing ? { sharing } : {}),
         ...(agents ? { agents } : {}),
         ...(telemetry.lastCheckpoint ? { checkpoint: telemetry.lastCheckpoint } : {}),

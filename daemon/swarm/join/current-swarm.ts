@@ -78,6 +78,9 @@ export async function openCurrentSwarm(
     get name() {
       return current.swarm.name
     },
+    get isPrivate() {
+      return current.swarm.isPrivate
+    },
     // Already started.
     start: async () => {},
     async stop() {

@@ -39,6 +39,11 @@ export interface NodeState {
   learnt?: readonly string[] | undefined
   /** What the node has learnt about its peers; absent in older checkpoints. */
   learner?: LearnerState | undefined
+  /**
+   * What the weights can be joined with: see policy/lineage.ts. Absent in older checkpoints, whose adapters began with
+   * values of their own.
+   */
+  headLineage?: string | undefined
   /** By role: optimizer counts of each plugin model, and the digest of its initial model. */
   roles?: Record<string, OptimizerCounts & { model?: string }>
 }
@@ -56,6 +61,7 @@ export async function saveNode(
     trainedOn,
     learnt = [],
     learner,
+    headLineage,
     plugins = [],
     parked,
     roles = [],
@@ -99,6 +105,7 @@ export async function saveNode(
     trainedOn,
     ...(learnt.length > 0 ? { learnt } : {}),
     learner,
+    headLineage,
     ...(beside.length > 0
       ? {
           roles: Object.fromEntries(

@@ -4,16 +4,10 @@
 
 import { addDifference, distance, type Vector } from './vector.ts'
 
-export interface PeerHead {
-  author: string
+export interface AgedHead {
   weights: Vector
   /** This node's own weights when it asked. */
   beside: Vector
-  /** This node's version then. */
-  madeAt: number
-}
-
-export interface AgedHead extends PeerHead {
   /** How many exchanges of this node ago it asked; 0 for the present one. */
   age: number
   /** A head that is farther from `beside` counts as one at this distance. No limit if it is 0. */

@@ -1,0 +1,60 @@
+// Connects the exchange of heads to the config, the evaluations and the journal.
+
+import type { Evaluation, Phases } from '../../protocol/api/index.ts'
+import type { HeadTask } from '../../protocol/wire/index.ts'
+import type { Config } from '../config/schema.ts'
+import type { Journal } from '../control/journal/journal.ts'
+import type { LivePolicy } from '../policy/live-policy.ts'
+import { evaluatePolicy } from '../rollout/evaluation/evaluation-loop.ts'
+import type { TaskBook } from '../rollout/tasks.ts'
+import type { Swarm } from '../swarm/index.ts'
+import type { TrainedOnRecord } from '../trainer/trained-on.ts'
+import { vouchesFor } from './core.ts'
+import { createNodeHeads, type NodeHeads } from './heads.ts'
+
+export interface OpenHeadsParts {
+  policy: LivePolicy
+  swarm(): Pick<Swarm, 'heads' | 'peers' | 'isPrivate'> | undefined
+  tasks: TaskBook
+  journal: Pick<Journal, 'telemetry' | 'evaluation' | 'log'>
+  trainedOn: Pick<TrainedOnRecord, 'info'>
+  phases: Pick<Phases, 'run'>
+  random(): number
+  now(): number
+  wake(): void
+}
+
+/** `isLineageKnown`: false for weights that began with other values than those of peers. */
+export function openHeads(
+  { config, isLineageKnown }: { config: Config; isLineageKnown: boolean },
+  { swarm, tasks, journal, trainedOn, ...parts }: OpenHeadsParts,
+): NodeHeads {
+  const newest = (): Evaluation | undefined => journal.telemetry.evaluations.at(-1)
+  return createNodeHeads({
+    ...parts,
+    swarm,
+    isOn: () => isLineageKnown && swarm() !== undefined && config.swarm.weights !== 'off',
+    isTrusted: (peer) => (swarm()?.isPrivate ?? false) || vouchesFor(config.swarm.trust, peer),
+    learnt: () => ({ own: trainedOn.info.trainedOwn, foreign: trainedOn.info.trainedForeign }),
+    evaluation: newest,
+    async evaluate() {
+      const {
+        parts: _parts,
+        overall: _overall,
+        ...evaluation
+      } = await evaluatePolicy(
+        { promptsPerTask: config.eval.prompts_per_task, maxNewTokens: config.model.max_completion_tokens },
+        { ...parts, tasks },
+      )
+      journal.evaluation(evaluation)
+      return evaluation
+    },
+    tasks: () => tasks.chosen.flatMap(({ task, difficulty }) => accuracyAt(newest(), task.name, difficulty)),
+    log: (message) => journal.log('info', message),
+  })
+}
+
+function accuracyAt(evaluation: Evaluation | undefined, name: string, difficulty: number): HeadTask[] {
+  const accuracy = evaluation?.tasks[name]
+  return accuracy === undefined ? [] : [{ name, difficulty, accuracy }]
+}
