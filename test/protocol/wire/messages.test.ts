@@ -6,17 +6,22 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import {
   decodeAnnouncement,
   decodeFetch,
+  decodeHead,
+  decodeHeadRequest,
   decodeHello,
   decodeInvite,
   decodeState,
   decodeStateRequest,
   encodeAnnouncement,
   encodeFetch,
+  encodeHead,
+  encodeHeadRequest,
   encodeHello,
   encodeInvite,
   encodeState,
   encodeStateRequest,
   isAuthentic,
+  MAX_HEAD_FRAME_BYTES,
   MAX_REQUESTED,
   MAX_STATE_BYTES,
   openFrame,
@@ -42,6 +47,19 @@ const announcement = {
   sequence: 1_700_000_000_001,
   createdAt: 1_700_000_000_000,
 }
+const head = {
+  lineage: 'ab'.repeat(32),
+  hash: '5a'.repeat(32),
+  size: 1_116_696,
+  version: 84,
+  own: 640,
+  foreign: 4570,
+  tasks: [
+    { name: 'basic_arithmetic', difficulty: 1, accuracy: 0.4167 },
+    { name: 'base_conversion', difficulty: 0, accuracy: 1 },
+  ],
+  createdAt: 1_700_000_000_000,
+}
 const rules = { swarm: 'test', tasks: [{ name: 'basic_arithmetic', version: 1 }] }
 const contacts = [{ peerId, addresses: ['/ip4/192.0.2.7/tcp/4001', '/dns4/relay.example/tcp/4001'] }]
 const invite = { swarm: 'test', contacts, rules: rulesDigest(rules), psk: new Uint8Array(32).fill(9) }
@@ -56,10 +74,25 @@ const MESSAGES: Record<
     read: (bytes) => decodeAnnouncement(openFrame(bytes, 65_536)),
     value: { ...announcement, author: peerId },
   },
-  'hello-1.1': {
+  head: {
+    written: () => encodeHead(head, testSigner()),
+    read: (bytes) => decodeHead(openFrame(bytes, MAX_HEAD_FRAME_BYTES)),
+    value: { ...head, author: peerId },
+  },
+  'head-ask': {
+    written: () => encodeHeadRequest({ lineage: head.lineage }),
+    read: decodeHeadRequest,
+    value: { lineage: head.lineage },
+  },
+  'head-get': {
+    written: () => encodeHeadRequest({ head: head.hash, from: 2 }),
+    read: decodeHeadRequest,
+    value: { head: head.hash, from: 2 },
+  },
+  'hello-1.2': {
     written: () => encodeHello({ ...rules, contacts }),
     read: decodeHello,
-    value: { ...rules, contacts, protocol: [1, 1] },
+    value: { ...rules, contacts, protocol: [1, 2] },
   },
   'state-request': {
     written: () => encodeStateRequest({ name: 'skill/book-of-2', version: 3 }),
@@ -121,8 +154,40 @@ test('fields that a newer hello may have are skipped', () => {
   expect(decodeHello(newer)).toMatchObject({ swarm: 'test', protocol: [1, 7] })
 })
 
-test('the hello of 1.0 is read', () => {
-  expect(decodeHello(fixture('hello'))).toEqual({ ...rules, contacts, protocol: [1, 0] })
+test.each([
+  ['1.0', 'hello', [1, 0]],
+  ['1.1', 'hello-1.1', [1, 1]],
+])('the hello of %s is read', (_, name, protocol) => {
+  expect(decodeHello(fixture(name))).toEqual({ ...rules, contacts, protocol })
+})
+
+describe('a head', () => {
+  const withTasks = (tasks: unknown[]) =>
+    encodeHead({ ...head, tasks: tasks as typeof head.tasks }, testSigner())
+  const read = (bytes: Uint8Array) => decodeHead(openFrame(bytes, MAX_HEAD_FRAME_BYTES))
+
+  test('is signed', () => {
+    expect(isAuthentic(openFrame(fixture('head'), MAX_HEAD_FRAME_BYTES))).toBe(true)
+  })
+
+  test('with as many tasks and as long names as there may be fits its frame', () => {
+    const name = `t${'x'.repeat(63)}`
+    const tasks = Array.from({ length: 64 }, () => ({ name, difficulty: -1_000_000, accuracy: 1 }))
+    expect(read(withTasks(tasks)).tasks).toHaveLength(64)
+  })
+
+  test.each([
+    ['an accuracy above one', { name: 'sums', difficulty: 1, accuracy: 1.5 }],
+    ['an accuracy below zero', { name: 'sums', difficulty: 1, accuracy: -0.5 }],
+    ['a name that is none', { name: '../sums', difficulty: 1, accuracy: 0.5 }],
+    ['a difficulty out of range', { name: 'sums', difficulty: 2_000_000, accuracy: 0.5 }],
+  ])('with %s is refused', (_, task) => {
+    expect(() => read(withTasks([task]))).toThrow(WireFault)
+  })
+
+  test.each([0, 2 ** 31 + 1, -1])('of %s bytes is refused', (size) => {
+    expect(() => read(encodeHead({ ...head, size }, testSigner()))).toThrow(WireFault)
+  })
 })
 
 test('a name that is no plugin’s, and more state than one may have, are refused', () => {
