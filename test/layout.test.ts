@@ -21,7 +21,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   'daemon/limits': ['protocol', 'daemon/limits', 'daemon/platform', 'daemon/config'],
   'daemon/host': ['protocol', 'daemon/host'],
   'daemon/swarm': ['protocol', 'daemon/swarm', 'daemon/platform'],
-  'daemon/policy': ['protocol', 'daemon/policy', 'daemon/engine', 'daemon/store'],
+  'daemon/policy': ['protocol', 'daemon/policy', 'daemon/engine', 'daemon/store', 'daemon/host/random.ts'],
   // Samplers outside the engines.
   'daemon/sampler': ['protocol', 'daemon/sampler', 'daemon/engine', 'daemon/policy', 'daemon/store'],
   'daemon/rollout': ['protocol', 'daemon/rollout', 'daemon/policy', 'daemon/engine', 'daemon/host'],
