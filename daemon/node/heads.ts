@@ -67,10 +67,13 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
 
   const begin = async (): Promise<void> => {
     const { version } = policy.reference()
-    const bytes = exchange.make({ version, weights: await weights() })
+    const present = await weights()
+    const bytes = exchange.make({ version, weights: present })
     const facts = { lineage: policy.lineage, version, ...behind(), tasks: parts.tasks() }
     parts.swarm()?.heads.offer(facts, bytes)
+    if (exchange.isAsking) return
     exchanges++
+    exchange.ask(present)
     void asking.all(exchange.take).finally(() => {
       exchange.complete()
       parts.wake()
@@ -78,7 +81,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   }
 
   const join = async (): Promise<void> => {
-    const joined = exchange.join({ version: policy.reference().version, weights: await weights() })
+    const joined = exchange.join(await weights())
     await policy.replace(toWeights(layout, joined.weights))
     partners.joined(joined.heads)
   }
@@ -88,7 +91,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     const before = parts.evaluation() ?? (await parts.evaluate())
     const own = await policy.trainer.weights()
     // What the other heads were compared with is gone.
-    const { heads } = exchange.join({ version: policy.reference().version, weights: toVector(layout, own) })
+    const { heads } = exchange.join(toVector(layout, own))
     await policy.replace(toWeights(layout, theirs))
     const after = await parts.evaluate()
     const isTaken = after.accuracy > before.accuracy
@@ -113,11 +116,11 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   return {
     async exchange() {
       if (!isOn()) return
-      if (exchange.isReady(policy.reference().version)) {
+      if (exchange.isReady) {
         const ahead = exchange.ahead(behind())
         await phases.run('join', {}, () => (ahead ? catchUp(ahead.author, ahead.weights) : join()))
       }
-      if (!asking.isBusy && exchange.isDue(policy.reference().version)) await phases.run('join', {}, begin)
+      if (exchange.isDue(policy.reference().version)) await phases.run('join', {}, begin)
     },
     reset: () => exchange.reset(),
     isJoined: (peer) => isOn() && partners.has(peer),
@@ -146,7 +149,7 @@ function createAsking(
 ) {
   /** Hash of the newest fetched head, by peer. */
   const fetched = new Map<string, string>()
-  let [isBusy, refused] = [false, 0]
+  let refused = 0
 
   const trusted = (): string[] =>
     (swarm()?.peers() ?? [])
@@ -169,16 +172,11 @@ function createAsking(
   }
 
   return {
-    get isBusy() {
-      return isBusy
-    },
     get refused() {
       return refused
     },
     async all(take: ReturnType<typeof createHeadExchange>['take']): Promise<void> {
-      isBusy = true
       await Promise.allSettled(trusted().map((peer) => one(peer, take)))
-      isBusy = false
     },
   }
 }

@@ -23,6 +23,8 @@ import { createHourlyBytes } from './hourly-bytes.ts'
 
 /** A peer asks once an exchange, and fetches what is new. */
 const REQUESTS = { perSecond: 1, burst: 32 }
+/** Nothing waits longer for a head. At 1 Mbit a second, 15 MB come in this time. */
+const FETCH_MS = 120_000
 /** Heads that can still be fetched: a peer may be in the middle of the one before. */
 const OFFERED = 2
 
@@ -101,8 +103,8 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, by: HeadsPa
     }
   }
 
-  const ask = (peer: string, question: Uint8Array, maxMessage: number) =>
-    requests.ask({ peer, protocol: HEAD_PROTOCOL, question }, { maxMessage, signal: stopped.signal })
+  const ask = (peer: string, question: Uint8Array, maxMessage: number, signal = stopped.signal) =>
+    requests.ask({ peer, protocol: HEAD_PROTOCOL, question }, { maxMessage, signal })
 
   return {
     bytes,
@@ -146,8 +148,12 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, by: HeadsPa
       if (!by.isNear(peer) && !limits.in.take(size)) return undefined
       const whole = new Uint8Array(size)
       let at = 0
+      const late = new AbortController()
+      const cancel = clock.after(FETCH_MS, () => late.abort(new Error('it takes too long')))
+      const signal = AbortSignal.any([stopped.signal, late.signal])
+      const question = encodeHeadRequest({ head: hash, from: 0 })
       try {
-        for await (const chunk of ask(peer, encodeHeadRequest({ head: hash, from: 0 }), HEAD_CHUNK_BYTES)) {
+        for await (const chunk of ask(peer, question, HEAD_CHUNK_BYTES, signal)) {
           if (chunk.length === 0 || chunk.length > size - at) break
           whole.set(chunk, at)
           at += chunk.length
@@ -158,6 +164,8 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, by: HeadsPa
       } catch (error) {
         log('debug', 'a head was not fetched', { peer, error: String(error) })
         return undefined
+      } finally {
+        cancel()
       }
       if (at === size && createHash('sha256').update(whole).digest('hex') === hash) return whole
       // A peer that has a newer head by now, or no bytes left for this hour, sends nothing at all.

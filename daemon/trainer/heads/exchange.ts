@@ -2,11 +2,11 @@
 // them. It has no loop, no clock and no network. In a daemon the train loop drives it; experiments and the simulation
 // drive many.
 //
-// Nobody waits for anybody. Every so many optimizer steps a node makes its head and asks peers for theirs. It goes on
-// training, and joins what has arrived between two steps.
+// Nobody waits for anybody. Every so many optimizer steps a node makes its head, which peers can fetch. It asks peers
+// for theirs, goes on training, and joins all that have come between two steps. Then it asks again.
 
 import { pack, packedSize, unpack } from './blocks.ts'
-import { type AgedHead, join } from './join.ts'
+import { join } from './join.ts'
 import { distance, type Layout, type Vector } from './vector.ts'
 
 export interface HeadExchangeOptions {
@@ -30,7 +30,7 @@ export interface FetchedHead extends Learnt {
   bytes: Uint8Array
 }
 
-/** What became of a head. */
+/** A head that is in this node's weights now. */
 export interface JoinedHead {
   author: string
   version: number
@@ -42,110 +42,120 @@ export interface JoinedHead {
 export interface HeadExchange {
   /** Bytes of a head. */
   readonly size: number
-  /** Whether a head is due: this version is so many steps after the last exchange, or there was none. */
+  /** Whether a head is due: it is so many steps since the last one, or there was none. */
   isDue(version: number): boolean
-  /** Begins an exchange. Returns the bytes that peers get. */
+  /** Makes a head: the bytes that peers get. */
   make(now: { version: number; weights: Vector }): Uint8Array<ArrayBuffer>
-  /** Takes a head that was asked for in this exchange. False if it is malformed. */
+  /** Begins to ask peers. What they send is compared with these weights. */
+  ask(weights: Vector): void
+  /** Takes a head that was asked for. False if it is malformed. */
   take(head: FetchedHead): boolean
-  /** All heads of this exchange have arrived, or will not. */
+  /** All heads that were asked for have arrived, or will not. */
   complete(): void
-  /** Whether there is something to join: the exchange is complete, or the next one is due. */
-  isReady(version: number): boolean
+  /** Whether peers were asked and not all have answered. */
+  readonly isAsking: boolean
+  /** Whether there is something to join. */
+  readonly isReady: boolean
   /** The peer with far more work behind its weights than this node, if there is one: to stand where it stands. */
   ahead(learnt: Learnt): { author: string; weights: Vector } | undefined
-  join(now: { version: number; weights: Vector }): { weights: Vector; heads: JoinedHead[] }
-  /** The weights were replaced by others, as by a roll-back: heads that wait do not belong to them. */
+  join(weights: Vector): { weights: Vector; heads: JoinedHead[] }
+  /** The weights were replaced by others, as by a roll-back: what was asked for does not belong to them. */
   reset(): void
 }
 
-interface Waiting extends Omit<AgedHead, 'age' | 'limit'>, Learnt {
-  author: string
-  version: number
-  /** This node's version when it asked. */
-  askedAt: number
+interface Waiting extends Omit<FetchedHead, 'bytes'> {
+  weights: Vector
 }
 
-/** A peer's head moves this node at most so many times as far as its own steps since the last exchange. */
+/** A peer's head moves this node at most so many times as far as its own steps between two heads. */
 const FARTHEST = 4
 /** A head is one to catch up with if it has so many times this node's groups behind it, and some more. */
 const AHEAD = { times: 2, groups: 16 }
 
 export function createHeadExchange({ layout, origin, every }: HeadExchangeOptions): HeadExchange {
-  const error = new Float32Array(layout.size)
-  let began: { version: number; weights: Vector } | undefined
-  /** After the last join. */
-  let start = origin
+  const lost = new Float32Array(layout.size)
+  let made: number | undefined
+  /** Weights after the last head or join, and how far own steps have led from there at most. */
+  let from = origin
   let movement = 0
-  let waiting = new Map<string, Waiting>()
-  let isComplete = false
-  const isDue = (version: number): boolean => began === undefined || version >= began.version + every
+  let asked: { beside: Vector; isComplete: boolean; heads: Map<string, Waiting> } | undefined
   const groupsOf = ({ own, foreign }: Learnt): number => own + foreign
 
   return {
     size: packedSize(layout.size),
-    isDue,
+    isDue: (version) => made === undefined || version >= made + every,
 
     make({ version, weights }) {
-      const bytes = packBeside(weights, origin, error)
-      movement = distance(weights, start) || movement
-      began = { version, weights }
-      isComplete = false
-      return bytes
+      movement = distance(weights, from) || movement
+      from = weights
+      made = version
+      return packBeside(weights, origin, lost)
+    },
+
+    ask(weights) {
+      asked = { beside: weights, isComplete: false, heads: new Map() }
     },
 
     take({ bytes, ...head }) {
-      const moved = began && unpack(bytes, layout.size)
-      if (!began || !moved) return false
-      for (let i = 0; i < moved.length; i++) moved[i]! += origin[i]!
-      if (!moved.every(Number.isFinite)) return false
-      waiting.set(head.author, { ...head, weights: moved, beside: began.weights, askedAt: began.version })
+      const weights = asked && !asked.isComplete ? unpack(bytes, layout.size) : undefined
+      if (!asked || !weights) return false
+      for (let i = 0; i < weights.length; i++) weights[i]! += origin[i]!
+      if (!weights.every(Number.isFinite)) return false
+      asked.heads.set(head.author, { ...head, weights })
       return true
     },
 
     complete() {
-      isComplete = true
+      if (asked) asked.isComplete = true
+      if (asked?.heads.size === 0) asked = undefined
     },
 
-    isReady: (version) => waiting.size > 0 && (isComplete || isDue(version)),
+    get isAsking() {
+      return asked !== undefined && !asked.isComplete
+    },
+
+    get isReady() {
+      return asked?.isComplete ?? false
+    },
 
     ahead(learnt) {
-      const [best] = [...waiting.values()].sort((a, b) => groupsOf(b) - groupsOf(a))
+      const [best] = [...(asked?.heads.values() ?? [])].sort((a, b) => groupsOf(b) - groupsOf(a))
       return best && groupsOf(best) >= AHEAD.times * groupsOf(learnt) + AHEAD.groups ? best : undefined
     },
 
-    join({ version, weights }) {
-      const heads = [...waiting.values()].map((head) => ({
-        ...head,
-        age: Math.max(0, version - head.askedAt) / every,
-        limit: FARTHEST * movement,
-      }))
-      waiting = new Map()
-      const joined = join(weights, heads)
-      start = joined.weights
+    join(weights) {
+      const { beside = weights, heads = new Map<string, Waiting>() } = asked ?? {}
+      asked = undefined
+      const all = [...heads.values()]
+      const joined = join(
+        weights,
+        all.map((head) => head.weights),
+        { beside, farthest: FARTHEST * movement },
+      )
+      from = joined.weights
       return {
         weights: joined.weights,
-        heads: heads.map(({ author, version: theirs, own }, i) => ({
-          ...{ author, version: theirs, own },
-          isClipped: joined.isClipped[i]!,
+        heads: all.map(({ author, version, own }, i) => ({
+          ...{ author, version, own },
+          isClipped: joined.clipped[i]!,
         })),
       }
     },
 
     reset() {
-      waiting = new Map()
-      began = undefined
-      error.fill(0)
+      asked = undefined
+      made = undefined
+      lost.fill(0)
     },
   }
 }
 
 /** Packs how far the weights are from the origin, with what rounding has lost so far, and keeps what it loses now. */
-function packBeside(weights: Vector, origin: Vector, error: Vector): Uint8Array<ArrayBuffer> {
+function packBeside(weights: Vector, origin: Vector, lost: Vector): Uint8Array<ArrayBuffer> {
   const moved = new Float32Array(weights.length)
-  for (let i = 0; i < moved.length; i++) moved[i] = weights[i]! - origin[i]! + error[i]!
+  for (let i = 0; i < moved.length; i++) moved[i] = weights[i]! - origin[i]! + lost[i]!
   const bytes = pack(moved)
   const got = unpack(bytes, moved.length)!
-  for (let i = 0; i < error.length; i++) error[i] = moved[i]! - got[i]!
+  for (let i = 0; i < lost.length; i++) lost[i] = moved[i]! - got[i]!
   return bytes
 }

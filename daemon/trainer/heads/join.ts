@@ -1,26 +1,27 @@
 // The mean of own weights and peers' heads, where each head is compared with what this node had when it asked for the
-// head. So a late head does not pull back what this node has learnt since. A late head also weighs less, since a pull
-// towards where a peer was `age` exchanges ago overshoots above 2 sin(π / (2 (2 age + 1))) in all.
+// head. So a late head does not pull back what this node has learnt since.
 
 import { addDifference, distance, type Vector } from './vector.ts'
 
-export interface AgedHead {
-  weights: Vector
-  /** This node's own weights when it asked. */
+export interface JoinOptions {
+  /** What this node had when it asked. */
   beside: Vector
-  /** How many exchanges of this node ago it asked; 0 for the present one. */
-  age: number
   /** A head that is farther from `beside` counts as one at this distance. No limit if it is 0. */
-  limit: number
+  farthest: number
 }
 
-export function join(weights: Vector, heads: readonly AgedHead[]): { weights: Vector; isClipped: boolean[] } {
+/** weights + Σ (head - beside) / (heads + 1). No argument is changed. `clipped`: whether each head was too far. */
+export function join(
+  weights: Vector,
+  heads: readonly Vector[],
+  { beside, farthest }: JoinOptions,
+): { weights: Vector; clipped: boolean[] } {
   const joined = weights.slice()
-  const isClipped = heads.map(({ weights: theirs, beside, age, limit }) => {
-    const apart = distance(theirs, beside)
-    const clip = limit > 0 && apart > limit ? limit / apart : 1
-    addDifference(joined, clip / ((heads.length + 1) * (1 + age)), theirs, beside)
+  const clipped = heads.map((head) => {
+    const apart = distance(head, beside)
+    const clip = farthest > 0 && apart > farthest ? farthest / apart : 1
+    addDifference(joined, clip / (heads.length + 1), head, beside)
     return clip < 1
   })
-  return { weights: joined, isClipped }
+  return { weights: joined, clipped }
 }

@@ -1,28 +1,20 @@
 // What does a node save that learns together with others by exchanging heads, against the best node alone?
-// `npm run -s lab:heads [-- --arms 'states 8 8x4' --rates 'states 8 8x4=4e-4' --seeds 1,2,3]`
+// `npm run -s lab:heads [-- --arms '8 8x4,4 8x4 late2' --rates '8 8x4=4e-4,4 8x4 late2=2.8e-4' --seeds 1,2,3]`
 //
-// An arm is a rule, the number of nodes, prompts a round x optimizer steps a round, and conditions:
-//   q8     heads travel in eight bits        late2  each head is 0 to 2 exchanges late
-//   age8   each is 8 exchanges late          lost30 30 % of the heads never arrive
-//   k2     a node takes two heads a time     split  every node has one of the three tasks
-// One exchange follows each round. Alone is `alone 1 8x2`. The model of three tasks at a node's default tasks, all
+// An arm is the number of nodes, prompts a round x optimizer steps a round, and conditions:
+//   late2  a head takes 0 to 2 rounds to come   lost30  30 % of the heads never come
+//   age8   each takes 8 rounds                  k2      a node asks two peers
+//   split  every node has one of the three tasks
+// A node makes its head after each round. Alone is `1 8x2`. The model of three tasks at a node's default tasks, all
 // parameters trained; looks at 360 held-out questions at temperature 1, which are not part of the cost.
 
-import { randomStream } from '../../../daemon/host/random.ts'
-import type { JoinRule } from '../../../daemon/trainer/heads/rules/contract.ts'
-import { createDeltas } from '../../../daemon/trainer/heads/rules/deltas.ts'
-import { createPairs } from '../../../daemon/trainer/heads/rules/pairs.ts'
-import { createParts } from '../../../daemon/trainer/heads/rules/parts.ts'
-import { createSince } from '../../../daemon/trainer/heads/rules/since.ts'
-import { createStates } from '../../../daemon/trainer/heads/rules/states.ts'
-import { loadStart } from '../../experiments/in-process/start.ts'
 import { runExperiment } from '../frame/experiment.ts'
 import { costTo, showReached } from '../frame/reach.ts'
 import { markdown, mean, show, summary } from '../frame/statistics.ts'
+import { loadStart } from '../nodes/start.ts'
 import { createHeadSwarm } from './swarm.ts'
 
 interface Arm {
-  rule: keyof typeof RULES
   nodes: number
   prompts: number
   minibatches: number
@@ -40,15 +32,6 @@ export interface HeadLook {
   greedy: number
 }
 
-const RULES = {
-  alone: (_: Arm, seed: number) => createParts({ share: 0, random: randomStream(seed, 'parts') }),
-  states: createStates,
-  since: createSince,
-  deltas: ({ nodes }: Arm) => createDeltas({ nodes }),
-  pairs: () => createPairs({ momentum: 0.5, rate: 0.7, pull: 1 }),
-  parts: (_: Arm, seed: number) => createParts({ share: 0.25, random: randomStream(seed, 'parts') }),
-} satisfies Record<string, (arm: Arm, seed: number) => JoinRule>
-
 const { model } = await loadStart('three-tasks')
 const tasks = [
   { name: 'basic_arithmetic', difficulty: 1 },
@@ -60,7 +43,7 @@ await runExperiment<Arm, { looks: HeadLook[] }>({
   question:
     'How much less work of its own does a node need to a held-out accuracy, if it exchanges heads with others?',
   defaults: {
-    arms: 'states 8 8x4',
+    arms: '8 8x4',
     rates: '4e-4',
     seeds: '1,2,3,4,5',
     out: 'docs/results/heads.jsonl',
@@ -78,12 +61,11 @@ await runExperiment<Arm, { looks: HeadLook[] }>({
   }),
 
   arm(name) {
-    const [rule, nodes, size, ...conditions] = name.split(' ')
+    const [nodes, size, ...conditions] = name.split(' ')
     const [, prompts, minibatches] = size?.match(/^(\d+)x(\d+)$/) ?? []
-    if (!(rule! in RULES) || !Number(nodes) || minibatches === undefined)
-      throw new Error(`no arm "${name}"; an arm is as in "states 8 8x4 q8 late2"`)
+    if (!Number(nodes) || minibatches === undefined)
+      throw new Error(`no arm "${name}"; an arm is as in "8 8x4 late2"`)
     return {
-      rule: rule as Arm['rule'],
       nodes: Number(nodes),
       ...{ prompts: Number(prompts), minibatches: Number(minibatches) },
       conditions: new Map(
@@ -96,7 +78,7 @@ await runExperiment<Arm, { looks: HeadLook[] }>({
     const { conditions } = arm
     const swarm = await createHeadSwarm(
       {
-        ...{ nodes: arm.nodes, seed, isPacked: conditions.has('q') },
+        ...{ nodes: arm.nodes, seed },
         late: conditions.get('age') ?? conditions.get('late') ?? 0,
         isAlwaysLate: conditions.has('age'),
         lost: (conditions.get('lost') ?? 0) / 100,
@@ -109,7 +91,7 @@ await runExperiment<Arm, { looks: HeadLook[] }>({
           learningRate: rate,
         }),
       },
-      { rule: () => RULES[arm.rule](arm, seed), meter },
+      { meter },
     )
     const { nodes } = swarm
     const looks: HeadLook[] = []
