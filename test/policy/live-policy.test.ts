@@ -18,10 +18,7 @@ test('a sampler that can neither train nor score is enough; the trainer scores, 
     close: engine.close,
   }
   const model = { spec: SPEC, weights: randomWeights(SPEC, 1), digest: 'a', tokenizer: { digest: 'b' } }
-  const policy = await openPolicy(
-    { model: model as unknown as Model },
-    { sampler, trainer },
-  )
+  const policy = await openPolicy({ model: model as unknown as Model }, { sampler, trainer })
   const conditioning = randomTokens(SPEC, 4, 1)
   const write = async () => {
     const request = { maxNewTokens: 8, temperature: 1, stopTokens: [] }
