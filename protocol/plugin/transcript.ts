@@ -67,19 +67,19 @@ export function writeTranscript(
   return transcript(whole, Int32Array.from(tokens), places)
 }
 
-interface Place {
+/** A token range within a completion. */
+export interface Place {
   start: number
   length: number
+}
+
+/** The turns of an episode whose answers are in these places. */
+export function turnsOf({ turns }: Play, places: readonly Place[]): Turn[] {
+  return turns.map(({ state, observation, reward }, i) => ({ state, observation, ...places[i]!, reward }))
 }
 
 function transcript(play: Play, tokens: Int32Array, places: readonly Place[]): Transcript {
   const lossMask = new Uint8Array(tokens.length)
   for (const { start, length } of places) lossMask.fill(1, start, start + length)
-  const turns = play.turns.map(({ state, observation, reward }, i) => ({
-    state,
-    observation,
-    ...places[i]!,
-    reward,
-  }))
-  return { text: transcriptOf(play), tokens, lossMask, turns, score: play.score }
+  return { text: transcriptOf(play), tokens, lossMask, turns: turnsOf(play, places), score: play.score }
 }

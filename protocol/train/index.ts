@@ -1,4 +1,5 @@
 export * from './prompt.ts'
 export * from './rollout.ts'
+export * from './row.ts'
 export * from './task.ts'
 export * from './written.ts'

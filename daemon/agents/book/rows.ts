@@ -5,12 +5,16 @@
 import { createHash } from 'node:crypto'
 import { TURN_MARK } from '../../../protocol/plugin/index.ts'
 import {
+  appendGiven,
+  appendWritten,
+  beginRow,
   type Group,
   HELD_OUT_SEED,
   type PolicyReference,
   type PromptCoordinates,
   type Rollout,
-  type Segment,
+  readRow,
+  type TokenRow,
   type Turn,
 } from '../../../protocol/train/index.ts'
 import { contentId } from '../../../protocol/wire/index.ts'
@@ -71,15 +75,10 @@ function promptOf({ task, group }: AgentRollout): PromptCoordinates {
   return { task, taskVersion: 1, seed, difficulty: 0 }
 }
 
-export interface Row {
+export interface Row extends TokenRow {
   /** Ids of its calls. */
   calls: string[]
   conditioning: Int32Array
-  tokens: number[]
-  logprobs: number[]
-  entropies: number[]
-  mask: number[]
-  segments: Segment[]
   turns: Turn[]
   texts: string[]
   finish: Rollout['finish']
@@ -92,7 +91,7 @@ export function rowsOf(calls: readonly Call[], reward?: Pick<Reward, 'turns'>): 
     if (call.sample.tokens.length === 0) continue
     const row = longest(rows.filter((one) => continues(one, call.prompt))) ?? begin(call.prompt)
     if (row.tokens.length === 0) rows.push(row)
-    appendMasked(row, call.prompt.subarray(row.conditioning.length + row.tokens.length))
+    appendGiven(row, call.prompt.subarray(row.conditioning.length + row.tokens.length))
     row.calls.push(call.id)
     appendAnswer(row, call, reward?.turns?.get(call.id))
   }
@@ -100,10 +99,7 @@ export function rowsOf(calls: readonly Call[], reward?: Pick<Reward, 'turns'>): 
 }
 
 function begin(conditioning: Int32Array): Row {
-  return {
-    ...{ conditioning, tokens: [], logprobs: [], entropies: [], mask: [] },
-    ...{ calls: [], segments: [], turns: [], texts: [], finish: 'aborted' },
-  }
+  return { ...beginRow(), conditioning, calls: [], turns: [], texts: [], finish: 'aborted' }
 }
 
 function longest(rows: readonly Row[]): Row | undefined {
@@ -124,18 +120,7 @@ function startsWith(whole: Int32Array, start: Int32Array): boolean {
   return whole.length >= start.length && start.every((token, i) => whole[i] === token)
 }
 
-function appendMasked(row: Row, tokens: Int32Array): void {
-  for (const token of tokens) {
-    row.tokens.push(token)
-    row.logprobs.push(0)
-    row.entropies.push(0)
-    row.mask.push(0)
-  }
-  if (tokens.length > 0) cover(row, row.segments.at(-1)!.version, tokens.length)
-}
-
 function appendAnswer(row: Row, { prompt, sample, text }: Call, said: TurnReward | undefined): void {
-  const { tokens, logprobs, entropies, version, segments } = sample
   row.turns.push({
     // By default, equal prompts are equal states.
     state: createHash('sha256')
@@ -144,37 +129,21 @@ function appendAnswer(row: Row, { prompt, sample, text }: Call, said: TurnReward
       .slice(0, 16),
     observation: '',
     start: row.tokens.length,
-    length: tokens.length,
+    length: sample.tokens.length,
     reward: said?.value ?? 0,
   })
-  row.tokens.push(...tokens)
-  row.logprobs.push(...logprobs)
-  row.entropies.push(...entropies)
-  for (let i = 0; i < tokens.length; i++) row.mask.push(1)
-  for (const one of segments ?? [{ version, length: tokens.length }]) cover(row, one.version, one.length)
+  appendWritten(row, sample)
   row.texts.push(text.replaceAll(TURN_MARK, ''))
   row.finish = sample.finish
 }
 
-/** Attributes the next `length` tokens to this version. */
-function cover({ segments }: Row, version: number, length: number): void {
-  const last = segments.at(-1)
-  if (last?.version === version) last.length += length
-  else segments.push({ version, start: last ? last.start + last.length : 0, length })
-}
-
 function rolloutOf(row: Row, { value, parts }: Reward, episode: number | undefined): Rollout {
-  const isPlain = row.mask.every((mine) => mine === 1)
   return {
     text: row.texts.join(TURN_MARK),
-    tokens: Int32Array.from(row.tokens),
-    behaviourLogprobs: Float32Array.from(row.logprobs),
-    entropies: Float32Array.from(row.entropies),
-    segments: row.segments,
+    ...readRow(row, row.mask.includes(0)),
     finish: row.finish,
     // Estimators give the last turn whatever the turns' rewards do not add up to.
     reward: value,
-    ...(isPlain ? {} : { lossMask: Uint8Array.from(row.mask) }),
     ...(row.turns.length > 1 || episode !== undefined ? { turns: row.turns } : {}),
     ...(parts ? { rewardParts: parts } : {}),
     ...(episode === undefined ? {} : { episode }),

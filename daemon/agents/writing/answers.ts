@@ -1,6 +1,7 @@
 // Writes the answers of all open conversations. Each is a call of the sampler, which decodes it side by side with all
 // others and with the node's own rollouts, starting with its next step.
 
+import { segmentsUpTo } from '../../../protocol/train/index.ts'
 import { createControl } from '../../engine/control.ts'
 import type { Sample, Sampler } from '../../engine/engine.ts'
 import { HttpError } from '../../http/index.ts'
@@ -95,9 +96,7 @@ export function createAnswers({ temperature, stopTokens }: AnswersOptions, by: A
 function upTo(sample: Sample, length: number): Sample {
   if (length > sample.tokens.length) return sample
   const { tokens, logprobs, policyLogprobs, entropies, segments, ...rest } = sample
-  const kept = segments
-    ?.filter(({ start }) => start < length)
-    .map((one) => ({ ...one, length: Math.min(one.length, length - one.start) }))
+  const kept = segments && segmentsUpTo(segments, length)
   return {
     tokens: tokens.slice(0, length),
     logprobs: logprobs.slice(0, length),

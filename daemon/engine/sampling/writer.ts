@@ -2,7 +2,7 @@
 // use it, so the same logits give the same sequence in each of them.
 
 import { WaggleError } from '../../../protocol/errors.ts'
-import type { Segment } from '../../../protocol/train/index.ts'
+import { cover, type Segment } from '../../../protocol/train/index.ts'
 import type { DrawnToken, GenerateRequest, Sample } from '../engine.ts'
 import { draw } from './draw.ts'
 import { uniformAt } from './random.ts'
@@ -74,10 +74,7 @@ export function createWriter(
         )
         if (!Number.isFinite(logprob))
           throw new WaggleError('E_ENGINE', 'the policy gave logits that are not finite')
-        const { version } = labels
-        const segment = segments.at(-1)
-        if (segment?.version === version) segment.length += 1
-        else segments.push({ version, start: tokens.length, length: 1 })
+        cover(segments, labels.version, 1)
         tokens.push(token)
         logprobs.push(logprob)
         policyLogprobs.push(policyLogprob)

@@ -5,20 +5,16 @@
 //
 // Groups taken for a round are saved until the round is over, so a crash loses nothing.
 
-import type { Finish, PromptCoordinates, Segment } from '../../../protocol/train/index.ts'
+import type { Place } from '../../../protocol/plugin/index.ts'
+import type { Finish, PromptCoordinates, TokenRow } from '../../../protocol/train/index.ts'
 import type { Composed } from '../../host/contract.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { TaskBook } from '../tasks.ts'
-import { beginSequence, type Order, type Place, replayAnswers, type Sequence } from '../writing/sequence.ts'
+import { beginSequence, type Order, replayAnswers, type Sequence } from '../writing/sequence.ts'
 import { readParked, writeParked } from './parked-codec.ts'
 
-export interface ParkedSequence {
+export interface ParkedSequence extends TokenRow {
   seed: number
-  tokens: number[]
-  logprobs: number[]
-  entropies: number[]
-  mask: number[]
-  segments: Segment[]
   answerStart: number
   /** Token ranges of complete answers, if the task has turns. */
   places: Place[]

@@ -1,8 +1,14 @@
 // Turns finished sequences into rollouts and groups. Verifies every completion and records how it was
 // written.
 
-import { transcriptOf } from '../../../protocol/plugin/index.ts'
-import type { Group, Origin, PolicyReference, Rollout } from '../../../protocol/train/index.ts'
+import { transcriptOf, turnsOf } from '../../../protocol/plugin/index.ts'
+import {
+  type Group,
+  type Origin,
+  type PolicyReference,
+  type Rollout,
+  readRow,
+} from '../../../protocol/train/index.ts'
 import { contentId } from '../../../protocol/wire/index.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { Order, Sequence } from './sequence.ts'
@@ -91,29 +97,16 @@ function sameTokens(a: Int32Array, b: Int32Array): boolean {
 /** The reward comes from this node's own verifier. */
 export function rolloutOf(sequence: Sequence, tokenizer: Tokenizer): Rollout {
   const { order, play, places, given, finish = 'aborted' } = sequence
-  const tokens = Int32Array.from(sequence.tokens)
-  const text = play ? transcriptOf(play) : tokenizer.decodeCompletion(tokens)
+  const row = readRow(sequence, play !== undefined || given > 0)
+  const text = play ? transcriptOf(play) : tokenizer.decodeCompletion(row.tokens)
   const { score, parts } = order.task.verify(order.instance, text)
   return {
     text,
-    tokens,
-    behaviourLogprobs: Float32Array.from(sequence.logprobs),
-    entropies: Float32Array.from(sequence.entropies),
-    segments: sequence.segments.map((segment) => ({ ...segment })),
+    ...row,
     finish,
     reward: score,
     ...(parts ? { rewardParts: parts } : {}),
-    ...(play || given > 0 ? { lossMask: Uint8Array.from(sequence.mask) } : {}),
     ...(given > 0 ? { prefix: given } : {}),
-    ...(play
-      ? {
-          turns: play.turns.map(({ state, observation, reward }, i) => ({
-            state,
-            observation,
-            ...places[i]!,
-            reward,
-          })),
-        }
-      : {}),
+    ...(play ? { turns: turnsOf(play, places) } : {}),
   }
 }

@@ -1,8 +1,17 @@
 // A rollout that is being written: its conditioning, the tokens drawn so far and, in an episode, the turns played. A
 // task without turns has one answer.
 
-import { beginPlay, type Play, playOn, type Task } from '../../../protocol/plugin/index.ts'
-import type { Finish, Instance, PromptCoordinates, Segment } from '../../../protocol/train/index.ts'
+import { beginPlay, type Place, type Play, playOn, type Task } from '../../../protocol/plugin/index.ts'
+import {
+  appendGiven,
+  appendWritten,
+  beginRow,
+  cutRow,
+  type Finish,
+  type Instance,
+  type PromptCoordinates,
+  type TokenRow,
+} from '../../../protocol/train/index.ts'
 import type { Sample, SampleRequest } from '../../engine/engine.ts'
 import type { Composed } from '../../host/contract.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
@@ -30,24 +39,12 @@ export interface Beginning {
   tainted: boolean
 }
 
-/** A token range within a completion. */
-export interface Place {
-  start: number
-  length: number
-}
-
-export interface Sequence {
+export interface Sequence extends TokenRow {
   readonly order: Order
   /** Sampling seed. */
   readonly seed: number
-  tokens: number[]
-  logprobs: number[]
-  entropies: number[]
-  /** Loss mask: 1 for tokens that the policy wrote for this rollout, 0 for those of the environment or its prefix. */
-  mask: number[]
   /** Number of tokens in its prefix. */
   readonly given: number
-  segments: Segment[]
   /** Index of the first token of the current answer. */
   answerStart: number
   /** Token ranges of earlier answers. */
@@ -65,14 +62,9 @@ export interface Sequence {
 export function beginSequence(order: Order, seed: number): Sequence {
   const { environment } = order.task
   return {
-    order,
-    seed,
-    tokens: [],
-    logprobs: [],
-    entropies: [],
-    mask: [],
+    ...beginRow(),
+    ...{ order, seed },
     given: order.prefix?.tokens.length ?? 0,
-    segments: [],
     answerStart: 0,
     places: [],
     ...(environment ? { play: beginPlay(environment, order.instance) } : {}),
@@ -87,13 +79,9 @@ export function continueSequence(order: Order, seed: number, tokenizer: Tokenize
   const { tokens, places, answerStart, arm, tainted } = order.prefix!
   replayAnswers(sequence, tokens, places, tokenizer)
   if (sequence.play?.done) throw new Error('an episode was over before its prefix ended')
-  const none = Array<number>(tokens.length).fill(0)
-  return {
-    ...sequence,
-    ...{ tokens: [...tokens], logprobs: none, entropies: [...none], mask: [...none] },
-    ...{ answerStart, arm, tainted },
-    finish: undefined,
-  }
+  const begun = { ...sequence, ...beginRow(), answerStart, arm, tainted, finish: undefined }
+  appendGiven(begun, tokens)
+  return begun
 }
 
 /** Replays the answers in these token ranges to the environment, whose state is a function of them. */
@@ -127,39 +115,14 @@ export function sampleOf(sequence: Sequence, room: number, most: number): Sample
 }
 
 export function append(sequence: Sequence, written: Sample): void {
-  const { tokens, logprobs, entropies, version } = written
-  for (const [i, token] of tokens.entries()) {
-    sequence.tokens.push(token)
-    sequence.logprobs.push(logprobs[i]!)
-    sequence.entropies.push(entropies[i]!)
-    sequence.mask.push(1)
-  }
-  sequence.fresh += tokens.length
-  // The weights may have changed during generation.
-  const whole = [{ version, length: tokens.length }]
-  if (sequence.segments.length === 0) cover(sequence, (written.segments ?? whole)[0]!.version, sequence.given)
-  for (const { version: of, length } of written.segments ?? whole) cover(sequence, of, length)
+  appendWritten(sequence, written)
+  sequence.fresh += written.tokens.length
 }
 
-/** Appends the environment's observation. Its tokens are outside the loss mask. */
+/** Appends the environment's observation. */
 export function appendReply(sequence: Sequence, reply: Int32Array): void {
-  for (const token of reply) {
-    sequence.tokens.push(token)
-    sequence.logprobs.push(0)
-    sequence.entropies.push(0)
-    sequence.mask.push(0)
-  }
-  cover(sequence, sequence.segments.at(-1)!.version, reply.length)
+  appendGiven(sequence, reply)
   sequence.answerStart = sequence.tokens.length
-}
-
-/** Assigns the next `length` tokens after the last segment to this version. */
-function cover({ segments }: Sequence, version: number, length: number): void {
-  const last = segments.at(-1)
-  const start = last ? last.start + last.length : 0
-  if (length === 0) return
-  if (last?.version === version) last.length += length
-  else segments.push({ version, start, length })
 }
 
 /**
@@ -175,7 +138,7 @@ export function endAnswer(sequence: Sequence, finish: Finish, tokenizer: Tokeniz
   }
   if (tokens.length === answerStart) {
     // Cut before its first token: the episode ends with the previous answer.
-    truncate(sequence, (sequence.places.at(-1)?.start ?? 0) + (sequence.places.at(-1)?.length ?? 0))
+    cutRow(sequence, (sequence.places.at(-1)?.start ?? 0) + (sequence.places.at(-1)?.length ?? 0))
     sequence.finish = finish
     return false
   }
@@ -188,11 +151,4 @@ export function endAnswer(sequence: Sequence, finish: Finish, tokenizer: Tokeniz
   if (finish === 'stop' && !sequence.play.done) return true
   sequence.finish = finish
   return false
-}
-
-function truncate(sequence: Sequence, length: number): void {
-  for (const name of ['tokens', 'logprobs', 'entropies', 'mask'] as const) sequence[name].length = length
-  sequence.segments = sequence.segments
-    .filter(({ start }) => start < length)
-    .map((one) => ({ ...one, length: Math.min(one.length, length - one.start) }))
 }
