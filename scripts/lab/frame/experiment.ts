@@ -14,6 +14,8 @@ export interface Experiment<Arm, Result extends object> {
   flags?: ParseArgsOptionsConfig
   /** What must be equal for two runs to be compared, arm, rate and seed apart. */
   settings(values: Values): Record<string, unknown>
+  /** Whether a record counts for a call with these flags. Default: its settings are the same. */
+  isComparable?(run: Run<Result>, values: Values): boolean
   /** Throws, naming what there is, if there is no such arm. */
   arm(name: string, values: Values): Arm
   play(arm: Arm, run: Played): Promise<Result>
@@ -50,7 +52,9 @@ export async function runExperiment<Arm, Result extends object>(
   const settings = experiment.settings(values)
   const same = JSON.stringify(settings)
   const records = await openRecords<Run<Result>>(frame.out)
-  const comparable = (): Run<Result>[] => records.done.filter((run) => JSON.stringify(run.settings) === same)
+  const isComparable =
+    experiment.isComparable ?? ((run: Run<Result>) => JSON.stringify(run.settings) === same)
+  const comparable = (): Run<Result>[] => records.done.filter((run) => isComparable(run, values))
   const log = (line: string): void => void process.stderr.write(`${line}\n`)
   for (const seed of frame.show ? [] : frame.seeds)
     for (const name of frame.arms)

@@ -3,7 +3,7 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 
 export interface FrameFlags {
-  /** In the order given. */
+  /** In the order given. Names with commas are separated by semicolons. */
   arms: readonly string[]
   /** Learning rates of an arm. */
   ratesOf(arm: string): readonly number[]
@@ -43,7 +43,7 @@ export function readFlags(
   const rates = String(given.rates).split(',')
   return {
     frame: {
-      arms: String(given.arms).split(','),
+      arms: String(given.arms).split(String(given.arms).includes(';') ? ';' : ','),
       ratesOf: (arm) => rates.flatMap((rate) => rateFor(arm, rate)),
       seeds: String(given.seeds).split(',').map(numberOf),
       out: String(given.out),

@@ -4,7 +4,7 @@ import type { Figure } from './figure.ts'
 import type { Reader } from './series.ts'
 
 interface Run {
-  agent: string
+  arm: string
   seed: number
   curve: readonly { groups: number; reward: number }[]
 }
@@ -18,12 +18,12 @@ export function agents(read: Reader): Figure {
   const runs = read<Run>('agents')
   return {
     title: 'SmolLM2-135M learns to call tools',
-    panels: Object.entries(TITLES).map(([agent, title]) => ({
+    panels: Object.entries(TITLES).map(([name, title]) => ({
       kind: 'lines',
       title,
       x: 'groups of four attempts',
       series: runs
-        .filter((run) => run.agent === agent)
+        .filter(({ arm }) => arm === name)
         .map(({ seed, curve }) => ({
           name: `seed ${seed}`,
           points: pairs(curve).map(([a, b]) => [b.groups, (a.reward + b.reward) / 2]),

@@ -2,7 +2,7 @@
 
 import { mean } from '../frame/statistics.ts'
 import { type ByTokens, smoothed, tokensTo } from '../sharing/by-tokens.ts'
-import { type DaemonLook, meanLine } from '../sharing/daemons-table.ts'
+import { type DaemonRun, meanLine } from '../sharing/daemons-table.ts'
 import type { Figure } from './figure.ts'
 import { distinct, intervals, type Reader } from './series.ts'
 
@@ -75,18 +75,20 @@ export function savings(read: Reader): Figure {
 }
 
 /** Batches of a node alone that are compared, by the settings of their records. */
-const BATCHES: Readonly<Record<string, string>> = {
-  '': 'growing, 4 to 16',
-  'growth_steps = 0': 'always 16',
-  'own_groups = 4,learning_rate = 7e-5,growth_steps = 0': 'always 4, 7e-5',
-}
+const BATCHES: readonly { training: string; rate: number; name: string }[] = [
+  { training: '', rate: 1e-4, name: 'growing, 4 to 16' },
+  { training: 'growth_steps = 0', rate: 1e-4, name: 'always 16' },
+  { training: 'own_groups = 4,growth_steps = 0', rate: 7e-5, name: 'always 4, 7e-5' },
+]
 
 /** Daemons that were looked at after as many own groups. */
 export function daemons(read: Reader): Figure {
-  const looks = read<DaemonLook>('together')
-  const points = (some: readonly DaemonLook[]): [number, number][] =>
-    meanLine(some).map(([groups, sampled]) => [groups, 100 * sampled])
-  const byDefault = looks.filter(({ training }) => training === '')
+  const runs = read<DaemonRun & { settings: { training: string } }>('daemons')
+  const points = (some: typeof runs): [number, number][] =>
+    meanLine(some.flatMap(({ looks }) => looks)).map(([groups, sampled]) => [groups, 100 * sampled])
+  const of = (training: string, rate: number) =>
+    runs.filter((run) => run.settings.training === training && run.rate === rate)
+  const byDefault = of('', 1e-4)
   return {
     title: 'Daemons by own groups written: held-out accuracy in %, mean of daemons and runs',
     panels: [
@@ -94,20 +96,20 @@ export function daemons(read: Reader): Figure {
         kind: 'lines',
         title: 'all defaults, alone and together',
         x: 'own groups',
-        series: distinct(byDefault.map(({ nodes }) => nodes))
+        series: distinct(byDefault.map(({ arm }) => Number(arm)))
           .sort((a, b) => a - b)
           .map((size) => ({
             name: size === 1 ? 'alone' : `${size} daemons`,
-            points: points(byDefault.filter(({ nodes }) => nodes === size)),
+            points: points(byDefault.filter(({ arm }) => Number(arm) === size)),
           })),
       },
       {
         kind: 'lines',
         title: 'alone, by the size of a batch',
         x: 'own groups',
-        series: Object.entries(BATCHES).map(([settings, name]) => ({
+        series: BATCHES.map(({ training, rate, name }) => ({
           name,
-          points: points(looks.filter(({ nodes, training }) => nodes === 1 && training === settings)),
+          points: points(of(training, rate).filter(({ arm }) => arm === '1')),
         })),
       },
     ],

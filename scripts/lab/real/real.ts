@@ -1,41 +1,48 @@
-// Does a pretrained model learn on a laptop? `npm run -s lab:real -- --model SmolLM2.gguf [--seeds 3]`
+// Does a pretrained model learn on a laptop? `npm run -s lab:real -- --model SmolLM2.gguf [--arms waggle,trl --seeds 1,2,3]`
 //
 // GRPO on a LoRA adapter of a GGUF file's weights, by the daemon's own core, on `number_sorting` with one solved example
-// in the model's own chat template. Held-out accuracy on the same different questions before, during and after, sampled
-// at temperature 1 and greedy, with 95 % intervals over questions. Every look is a line of docs/results/real.jsonl; a
-// run that was cut off is made again, and what it had shown stays in the record. `--show` prints the table alone.
+// in the model's own chat template. The arm `trl` trains the same by TRL (trl.ts). Held-out accuracy on the same
+// different questions before, during and after, sampled at temperature 1 and greedy, with 95 % intervals over questions.
+// `--show` prints all runs.
 
 import { loadavg } from 'node:os'
 import { basename } from 'node:path'
-import { parseArgs } from 'node:util'
 import { ADAPTER_TARGETS } from '../../../daemon/engine/decoder.ts'
-import { loadModelAs } from '../../../daemon/policy/model.ts'
+import { loadModel, loadModelAs } from '../../../daemon/policy/model.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 import { withExamples } from '../../../plugins/tasks/examples.ts'
 import { TASKS } from '../../../plugins/tasks/index.ts'
 import type { Estimate } from '../../../protocol/api/index.ts'
-import { thisMachine } from '../frame/machine.ts'
-import { openRecords } from '../frame/records.ts'
+import { type Played, runExperiment } from '../frame/experiment.ts'
+import type { Values } from '../frame/flags.ts'
 import { markdown, mean } from '../frame/statistics.ts'
 import { createLocalEngine } from '../nodes/engine.ts'
 import { createNode, DEFAULT_CORRECTIONS } from '../nodes/node.ts'
+import type { Look } from './look.ts'
+import { trainByTrl } from './trl.ts'
 
-const { values: flags } = parseArgs({
-  options: {
+interface Result {
+  looks: Look[]
+}
+type Arm = (run: Played, onLook: (look: Look) => void) => Promise<void>
+
+const ARMS: Readonly<Record<string, Arm>> = { waggle: trainHere, trl: trainThere }
+
+await runExperiment<Arm, Result>({
+  question:
+    'How many held-out questions does a pretrained model get right after so many steps, and at what cost?',
+  defaults: { arms: 'waggle', rates: '3e-4', seeds: '1', out: 'docs/results/real.jsonl' },
+  flags: {
     model: { type: 'string' },
     task: { type: 'string', default: 'number_sorting' },
     difficulty: { type: 'string', default: '0' },
     examples: { type: 'string', default: '1' },
-    seeds: { type: 'string', default: '1' },
-    /** The first of them. */
-    from: { type: 'string', default: '1' },
     steps: { type: 'string', default: '40' },
     prompts: { type: 'string', default: '8' },
     group: { type: 'string', default: '8' },
     length: { type: 'string', default: '20' },
     /** A text that ends an answer, for models that have not learnt to end theirs. */
     stop: { type: 'string' },
-    rate: { type: 'string', default: '3e-4' },
     rank: { type: 'string', default: '16' },
     /** How frozen matrices are kept: `f32`, or `file` for the file's own blocks. */
     base: { type: 'string', default: 'f32' },
@@ -47,170 +54,142 @@ const { values: flags } = parseArgs({
     every: { type: 'string', default: '10' },
     questions: { type: 'string', default: '100' },
     threads: { type: 'string', default: '2' },
-    out: { type: 'string', default: 'docs/results/real.jsonl' },
-    show: { type: 'boolean', default: false },
+    /** TRL's answers in one backward pass, and a Python that has TRL already. */
+    micro: { type: 'string', default: '16' },
+    python: { type: 'string' },
   },
-})
+  settings: settingsOf,
+  isComparable: ({ settings, looks }, values) =>
+    values.show === true ||
+    (JSON.stringify(settings) === JSON.stringify(settingsOf(values)) &&
+      looks.at(-1)!.step >= Number(values.steps)),
+  arm(name) {
+    const arm = ARMS[name]
+    if (!arm) throw new Error(`no arm "${name}"; there are ${Object.keys(ARMS).join(', ')}`)
+    return arm
+  },
 
-/** One evaluation of a run. */
-interface Look {
-  run: string
-  by: 'waggle'
-  model: string
-  seed: number
-  settings: string
-  step: number
-  /** Sampled for training so far. */
-  tokens: number
-  /** Spent on sampling and training, without evaluations. */
-  seconds: number
-  /** Processor time of the same, of all threads. Absent in the first runs. */
-  cpu?: number
-  sampled: Estimate
-  greedy: Estimate
-  questions: number
-  /** Mean reward of training rollouts in each step since the last look. */
-  rewards: number[]
-  /** Peak of this process, in bytes. */
-  rss: number
-  machine: string
-  /** When it was taken, and the machine's one-minute load: a busy machine makes `seconds` long. */
-  at: string
-  load: number
-}
-
-const base = oneOf(['f32', 'file'] as const, 'base')
-const samplingPrecision = oneOf(['int8', 'float32'] as const, 'sampling')
-const records = await openRecords<Look>(flags.out)
-if (!flags.show) await play()
-show(records.done)
-
-function oneOf<Choice extends string>(choices: readonly Choice[], flag: 'base' | 'sampling'): Choice {
-  const chosen = choices.find((one) => one === flags[flag])
-  if (chosen === undefined) throw new Error(`--${flag} is "${flags[flag]}"; there are ${choices.join(', ')}`)
-  return chosen
-}
-
-async function play(): Promise<void> {
-  if (flags.model === undefined) throw new Error('name a model: --model FILE.gguf')
-  const { steps, prompts, group, length, rate, rank, examples, questions, task, difficulty } = flags
-  const settings = JSON.stringify({
-    task,
-    difficulty,
-    examples,
-    prompts,
-    group,
-    length,
-    rate,
-    rank,
-    questions,
-    ...(base !== 'f32' && { base, sampling: samplingPrecision }),
-    ...(flags.uncorrected && { uncorrected: true }),
-    ...(flags.stop && { stop: flags.stop }),
-  })
-  const model = await loadModelAs(flags.model, { disk }, () => base)
-  const corrections = DEFAULT_CORRECTIONS.filter(({ use }) => use !== 'tis' || !flags.uncorrected)
-  const known = TASKS.map((one) => withExamples(one, Number(examples)))
-  for (let seed = Number(flags.from); seed < Number(flags.from) + Number(flags.seeds); seed++) {
-    const name = basename(flags.model)
-    const isDone = records.done.some(
-      (look) =>
-        look.model === name &&
-        look.seed === seed &&
-        look.settings === settings &&
-        look.by === 'waggle' &&
-        look.step >= Number(steps),
-    )
-    if (isDone) continue
-    const node = await createNode({
-      name: 'alone',
-      seed,
-      model,
-      adapter: { rank: Number(rank), alpha: 2 * Number(rank), targets: [...ADAPTER_TARGETS] },
-      tasks: [{ name: task, difficulty: Number(difficulty) }],
-      known,
-      own: Number(prompts),
-      foreign: 0,
-      adaptive: false,
-      groupSize: Number(group),
-      learningRate: Number(rate),
-      warmUpSteps: 3,
-      maxNewTokens: Number(length),
-      ...(flags.stop && { stop: [flags.stop] }),
-      checkpointEvery: 1000,
-      corrections,
-      engine: createLocalEngine({
-        threads: Number(flags.threads),
-        samplingPrecision,
-      }),
+  async play(arm, run) {
+    const looks: Look[] = []
+    await arm(run, (look) => {
+      looks.push(look)
+      const { step, sampled, greedy, tokens, seconds } = look
+      run.log(
+        `seed ${run.seed} step ${step}: sampled ${share(sampled)}, greedy ${share(greedy)}, ${tokens} tokens, ${seconds.toFixed(0)} s`,
+      )
     })
-    const run = `waggle/${name}/${seed}/${new Date().toISOString()}`
-    let seconds = 0
-    let cpu = 0
-    let rewards: number[] = []
-    const look = async (step: number): Promise<void> => {
-      const { overall, questions: asked } = await node.evaluate(Number(questions))
-      await records.add({
-        ...{ run, by: 'waggle', model: name, seed, settings, step, questions: asked },
-        ...{ tokens: node.compute.generated, seconds, cpu, ...overall, rewards },
-        rss: process.resourceUsage().maxRSS * 1024,
-        ...{ machine: thisMachine(), at: new Date().toISOString(), load: loadavg()[0]! },
-      })
-      const { sampled, greedy } = overall
-      console.error(
-        `${name} seed ${seed} step ${step}: sampled ${share(sampled)}, greedy ${share(greedy)}, ${node.compute.generated} tokens, ${seconds.toFixed(0)} s`,
-      )
-      rewards = []
-    }
-    await look(0)
-    for (let step = 1; step <= Number(steps); step++) {
-      const [started, cpuBefore] = [performance.now(), process.cpuUsage()]
-      const { reward, generatedTokens } = await node.round()
-      const { user, system } = process.cpuUsage(cpuBefore)
-      cpu += (user + system) / 1e6
-      seconds += (performance.now() - started) / 1000
-      rewards.push(reward)
-      console.error(
-        `  step ${step}: reward ${reward.toFixed(3)}, ${generatedTokens} tokens, ${seconds.toFixed(0)} s`,
-      )
-      if (step % Number(flags.every) === 0 || step === Number(steps)) await look(step)
-    }
+    return { looks }
+  },
+
+  table: (runs) =>
+    markdown(
+      [
+        ...['by', 'model', 'rate', 'seed', 'step', 'tokens', 'seconds', 'cpu', 'sampled', 'greedy'],
+        ...['reward since', 'peak', 'load'],
+      ],
+      runs.flatMap(({ arm, rate, seed, settings, looks }) =>
+        looks.map((look) => [
+          ...[arm, `${settings.model}`, `${rate}`, `${seed}`, `${look.step}`, `${look.tokens}`],
+          ...[look.seconds.toFixed(0), look.cpu?.toFixed(0) ?? '', share(look.sampled), share(look.greedy)],
+          look.rewards.length > 0 ? mean(look.rewards).toFixed(3) : '',
+          ...[`${(look.rss / 1e9).toFixed(1)} GB`, look.load.toFixed(0)],
+        ]),
+      ),
+    ),
+})
+process.exit(0)
+
+function settingsOf(values: Values): Record<string, unknown> {
+  const { task, difficulty, examples, prompts, group, length, rank, questions, base, sampling } = values
+  return {
+    model: basename(String(values.model)),
+    ...{ task, difficulty, examples, prompts, group, length, rank, questions },
+    ...(base !== 'f32' && { base, sampling }),
+    ...(values.uncorrected === true && { uncorrected: true }),
+    ...(values.stop !== undefined && { stop: values.stop }),
   }
 }
 
-function show(looks: readonly Look[]): void {
-  const runs = [...new Set(looks.map(({ run }) => run))].map((run) => looks.filter((one) => one.run === run))
-  const rows = runs.flatMap((run) =>
-    run.map((look) => [
-      look.by,
-      look.model,
-      `${look.seed}`,
-      `${look.step}`,
-      `${look.tokens}`,
-      look.seconds.toFixed(0),
-      look.cpu?.toFixed(0) ?? '',
-      share(look.sampled),
-      share(look.greedy),
-      look.rewards.length > 0 ? mean(look.rewards).toFixed(3) : '',
-      `${(look.rss / 1e9).toFixed(1)} GB`,
-      look.load.toFixed(0),
-    ]),
+function fileOf({ model }: Values): string {
+  if (typeof model !== 'string') throw new Error('name a model: --model FILE.gguf')
+  return model
+}
+
+async function trainHere(
+  { rate, seed, values, meter, log }: Played,
+  onLook: (look: Look) => void,
+): Promise<void> {
+  const base = oneOf(['f32', 'file'] as const, 'base', values)
+  const samplingPrecision = oneOf(['int8', 'float32'] as const, 'sampling', values)
+  const rank = Number(values.rank)
+  const node = await createNode({
+    ...{ name: 'alone', seed, foreign: 0, adaptive: false, learningRate: rate, warmUpSteps: 3 },
+    model: await loadModelAs(fileOf(values), { disk }, () => base),
+    adapter: { rank, alpha: 2 * rank, targets: [...ADAPTER_TARGETS] },
+    tasks: [{ name: String(values.task), difficulty: Number(values.difficulty) }],
+    known: TASKS.map((one) => withExamples(one, Number(values.examples))),
+    ...{ own: Number(values.prompts), groupSize: Number(values.group), maxNewTokens: Number(values.length) },
+    ...(typeof values.stop === 'string' && { stop: [values.stop] }),
+    checkpointEvery: 1000,
+    corrections: DEFAULT_CORRECTIONS.filter(({ use }) => use !== 'tis' || values.uncorrected !== true),
+    engine: createLocalEngine({ threads: Number(values.threads), samplingPrecision }),
+  })
+  let seconds = 0
+  let rewards: number[] = []
+  const look = async (step: number): Promise<void> => {
+    const { overall, questions } = await meter.part('look', () => node.evaluate(Number(values.questions)))
+    onLook({
+      ...{ step, questions, tokens: node.compute.generated, seconds, cpu: meter.seconds.rounds ?? 0 },
+      ...{ ...overall, rewards, rss: process.resourceUsage().maxRSS * 1024, load: loadavg()[0]! },
+    })
+    rewards = []
+  }
+  await look(0)
+  const steps = Number(values.steps)
+  for (let step = 1; step <= steps; step++) {
+    const started = performance.now()
+    const { reward, generatedTokens } = await meter.part('rounds', () => node.round())
+    seconds += (performance.now() - started) / 1000
+    rewards.push(reward)
+    log(`  step ${step}: reward ${reward.toFixed(3)}, ${generatedTokens} tokens, ${seconds.toFixed(0)} s`)
+    if (step % Number(values.every) === 0 || step === steps) await look(step)
+  }
+}
+
+async function trainThere({ rate, seed, values }: Played, onLook: (look: Look) => void): Promise<void> {
+  const task = TASKS.find(({ name }) => name === values.task)
+  if (!task) throw new Error(`no task "${values.task}"`)
+  const number = (name: string): number => Number(values[name])
+  const [steps, prompts, group] = [number('steps'), number('prompts'), number('group')]
+  const [micro, length, rank] = [number('micro'), number('length'), number('rank')]
+  await trainByTrl(
+    {
+      model: await loadModel(fileOf(values), { disk }),
+      task: withExamples(task, number('examples')),
+      difficulty: number('difficulty'),
+      job: {
+        steps,
+        prompts,
+        group,
+        micro,
+        length,
+        rate,
+        rank,
+        seed,
+        every: number('every'),
+        threads: number('threads'),
+      },
+      questions: number('questions'),
+      python: values.python as string | undefined,
+    },
+    onLook,
   )
-  const head = [
-    'by',
-    'model',
-    'seed',
-    'step',
-    'tokens',
-    'seconds',
-    'cpu',
-    'sampled',
-    'greedy',
-    'reward since',
-    'peak',
-    'load',
-  ]
-  console.log(markdown(head, rows))
+}
+
+function oneOf<Choice extends string>(choices: readonly Choice[], flag: string, values: Values): Choice {
+  const chosen = choices.find((one) => one === values[flag])
+  if (chosen === undefined) throw new Error(`--${flag} is "${values[flag]}"; there are ${choices.join(', ')}`)
+  return chosen
 }
 
 function share({ value, low, high }: Estimate): string {

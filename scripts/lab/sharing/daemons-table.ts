@@ -1,24 +1,33 @@
-// What daemons save each other, from the records of together.ts: held-out accuracy by own groups, beside a node alone.
+// What daemons save each other, from the records of daemons.ts: held-out accuracy by own groups, beside a node alone.
 
 import { markdown, mean, percent } from '../frame/statistics.ts'
 
 /** A daemon's accuracy after so many own groups. */
 export interface DaemonLook {
-  /** Daemons in the run, and the one that was looked at. */
-  nodes: number
+  /** The daemon of the run that was looked at. */
   node: number
-  /** Keys of [training] that were set. */
-  training: string
-  /** Own groups that it was to have written. */
+  seconds: number
+  /** Own groups that it was to have written, and those that it had. */
   groups: number
+  own: number
   steps: number
+  /** Foreign groups trained on. */
+  foreign: number
   sampled: number
+  greedy?: number
+}
+
+/** `arm`: how many daemons. */
+export interface DaemonRun {
+  arm: string
+  rate: number
+  looks: readonly DaemonLook[]
 }
 
 type Point = readonly [groups: number, sampled: number]
 
 /** Mean accuracy by own groups. */
-export function meanLine(looks: readonly DaemonLook[]): Point[] {
+export function meanLine(looks: readonly Pick<DaemonLook, 'groups' | 'sampled'>[]): Point[] {
   const byGroups = Map.groupBy(looks, ({ groups }) => groups)
   return [...byGroups]
     .map(([groups, some]): Point => [groups, mean(some.map(({ sampled }) => sampled))])
@@ -33,17 +42,30 @@ export function groupsTo(sampled: number, line: readonly Point[]): number | unde
   return from + ((sampled - low) / (high - low)) * (to - from)
 }
 
-export function savingsTable(all: readonly DaemonLook[], training: string): string {
-  const looks = all.filter((look) => look.training === training)
-  const alone = meanLine(looks.filter(({ nodes }) => nodes === 1))
-  const sizes = [...new Set(looks.map(({ nodes }) => nodes))].sort((a, b) => a - b)
-  const rows = sizes.flatMap((size) => {
-    const theirs = looks.filter(({ nodes }) => nodes === size)
-    return meanLine(theirs).map(([groups, sampled]) => {
-      const some = theirs.filter((look) => look.groups === groups)
+/** Runs at each rate beside a daemon alone at that rate. */
+export function savingsTable(runs: readonly DaemonRun[]): string {
+  const rates = [...new Set(runs.map(({ rate }) => rate))]
+  const rows = rates.flatMap((rate) => rowsOf(runs.filter((run) => run.rate === rate)))
+  return markdown(
+    [
+      ...['daemons', 'rate', 'runs', 'own groups', 'steps', 'held-out, mean', 'all looks (%)'],
+      'times fewer own groups than alone',
+    ],
+    rows,
+  )
+}
+
+function rowsOf(runs: readonly DaemonRun[]): string[][] {
+  const looksOf = (size: number) =>
+    runs.filter(({ arm }) => Number(arm) === size).flatMap(({ looks }) => looks)
+  const alone = meanLine(looksOf(1))
+  const sizes = [...new Set(runs.map(({ arm }) => Number(arm)))].sort((a, b) => a - b)
+  return sizes.flatMap((size) =>
+    meanLine(looksOf(size)).map(([groups, sampled]) => {
+      const some = looksOf(size).filter((look) => look.groups === groups)
       const needed = size === 1 ? undefined : groupsTo(sampled, alone)
       return [
-        ...[`${size}`, `${some.length / size}`, `${groups}`],
+        ...[`${size}`, `${runs[0]!.rate}`, `${some.length / size}`, `${groups}`],
         span(
           some.map(({ steps }) => steps),
           (steps) => `${steps}`,
@@ -55,14 +77,7 @@ export function savingsTable(all: readonly DaemonLook[], training: string): stri
         ),
         needed === undefined ? '' : (needed / groups).toFixed(1),
       ]
-    })
-  })
-  return markdown(
-    [
-      ...['daemons', 'runs', 'own groups', 'steps', 'held-out, mean', 'all looks (%)'],
-      'times fewer own groups than alone',
-    ],
-    rows,
+    }),
   )
 }
 
