@@ -329,7 +329,7 @@ export const runNode: RunNode = async ({
         ...{ requests, phases, after, save },
         agents: () => agents?.info(),
         trained: record.phases,
-        heads: heads.info,
+        heads,
         ...{ now, pool: () => pool.counts(), space, limits: limits.info, closeAll: closers.closeAll },
         reconfigure: createReconfigure(
           { config, file: paths.config, canMix: hasRoomToMix(models.plan) },

@@ -1,11 +1,17 @@
 // The daemon's part in the exchange of heads: it asks peers that this user trusts for theirs, and joins what has arrived
 // between two updates. What is due, and how heads are joined, is decided in ../trainer/heads.
 
-import { type Evaluation, type HeadsInfo, type Phases, percent } from '../../protocol/api/index.ts'
+import {
+  type Evaluation,
+  type HeadsInfo,
+  type Phases,
+  percent,
+  type WeightsMet,
+} from '../../protocol/api/index.ts'
 import type { HeadTask } from '../../protocol/wire/index.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
 import type { Swarm } from '../swarm/index.ts'
-import { createHeadExchange, type Learnt } from '../trainer/heads/exchange.ts'
+import { createHeadExchange, type HeadExchange, type Learnt } from '../trainer/heads/exchange.ts'
 import { createPartners } from '../trainer/heads/partners.ts'
 import { layoutOf, toVector, toWeights, type Vector } from '../trainer/heads/vector.ts'
 
@@ -35,6 +41,8 @@ export interface HeadsParts {
 export interface NodeHeads {
   /** Call between two updates, while nothing else uses the trainer. Joins what has arrived, and begins an exchange. */
   exchange(): Promise<void>
+  /** What becomes of the weights of a peer that was just joined. Resolves once that is known, or `signal` aborts. */
+  meet(peer: string, signal: AbortSignal): Promise<WeightsMet>
   /** The weights went back to a checkpoint. */
   reset(): void
   /** Whether the peer's weights were joined lately, so that its groups need not be trained on. */
@@ -49,6 +57,7 @@ export interface NodeHeads {
 const EVERY = 4
 /** Peers that are asked in one exchange. */
 const MOST_PEERS = 8
+const MOST_REMEMBERED = 1024
 
 export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const { policy, phases, isOn, now } = parts
@@ -58,6 +67,10 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const asking = createAsking({ size: exchange.size, lineage: policy.lineage }, parts)
   let caughtUp: HeadsInfo['caughtUp']
   let exchanges = 0
+  /** Called when an exchange has ended. */
+  const ended = new Set<() => void>()
+  /** Asks at once, without waiting for further steps. */
+  let isHurried = false
 
   const weights = async (): Promise<Vector> => toVector(layout, await policy.trainer.weights())
   const behind = (): Learnt => {
@@ -71,19 +84,20 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     const bytes = exchange.make({ version, weights: present })
     const facts = { lineage: policy.lineage, version, ...behind(), tasks: parts.tasks() }
     parts.swarm()?.heads.offer(facts, bytes)
-    if (exchange.isAsking) return
     exchanges++
-    exchange.ask(present)
-    void asking.all(exchange.take).finally(() => {
-      exchange.complete()
+    isHurried = false
+    const peers = exchange.ask(asking.trusted(), present)
+    void asking.all(peers, exchange).finally(() => {
+      if (!exchange.isReady) for (const tell of ended) tell()
       parts.wake()
     })
   }
 
   const join = async (): Promise<void> => {
-    const joined = exchange.join(await weights())
+    const joined = exchange.join({ version: policy.reference().version, weights: await weights() })
     await policy.replace(toWeights(layout, joined.weights))
     partners.joined(joined.heads)
+    for (const tell of ended) tell()
   }
 
   /** Stands where the peer stands, if this node's held-out questions say that it is better there. */
@@ -91,7 +105,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     const before = parts.evaluation() ?? (await parts.evaluate())
     const own = await policy.trainer.weights()
     // What the other heads were compared with is gone.
-    const { heads } = exchange.join(toVector(layout, own))
+    const { heads } = exchange.join({ version: policy.reference().version, weights: toVector(layout, own) })
     await policy.replace(toWeights(layout, theirs))
     const after = await parts.evaluate()
     const isTaken = after.accuracy > before.accuracy
@@ -111,16 +125,40 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     parts.log(
       isTaken ? `caught up with ${peers}: ${change}` : `tried a peer's weights and gave them back: ${change}`,
     )
+    for (const tell of ended) tell()
+  }
+
+  const outcomeOf = (peer: string): WeightsMet | undefined => {
+    if (caughtUp?.peer === peer) {
+      const { before, after, peers, isTaken } = caughtUp
+      return { outcome: isTaken ? 'caught up' : 'given back', before, after, peers }
+    }
+    if (partners.has(peer)) return { outcome: 'averaged', peers: partners.list().length }
+    return asking.hasNone(peer) ? { outcome: 'other lineage' } : undefined
   }
 
   return {
+    async meet(peer, signal) {
+      if (!isOn()) return { outcome: 'off' }
+      if (!parts.isTrusted(peer)) return { outcome: 'untrusted' }
+      asking.forget(peer)
+      while (!signal.aborted) {
+        const found = outcomeOf(peer)
+        if (found) return found
+        isHurried = true
+        parts.wake()
+        await untilToldOr(signal, ended)
+      }
+      return { outcome: 'not yet' }
+    },
+
     async exchange() {
       if (!isOn()) return
       if (exchange.isReady) {
         const ahead = exchange.ahead(behind())
         await phases.run('join', {}, () => (ahead ? catchUp(ahead.author, ahead.weights) : join()))
       }
-      if (exchange.isDue(policy.reference().version)) await phases.run('join', {}, begin)
+      if (isHurried || exchange.isDue(policy.reference().version)) await phases.run('join', {}, begin)
     },
     reset: () => exchange.reset(),
     isJoined: (peer) => isOn() && partners.has(peer),
@@ -145,38 +183,61 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
 /** Asks trusted peers for their heads, and fetches those that are new. */
 function createAsking(
   { size, lineage }: { size: number; lineage: string },
-  { swarm, isTrusted, random }: Pick<HeadsParts, 'swarm' | 'isTrusted' | 'random'>,
+  { swarm, isTrusted, random, wake }: Pick<HeadsParts, 'swarm' | 'isTrusted' | 'random' | 'wake'>,
 ) {
   /** Hash of the newest fetched head, by peer. */
   const fetched = new Map<string, string>()
+  /** Peers that have no head of this lineage. */
+  const without = new Set<string>()
   let refused = 0
 
-  const trusted = (): string[] =>
-    (swarm()?.peers() ?? [])
-      .filter(({ id, connected }) => connected && isTrusted(id))
-      .map(({ id }) => ({ id, order: random() }))
-      .sort((a, b) => a.order - b.order)
-      .slice(0, MOST_PEERS)
-      .map(({ id }) => id)
-
-  const one = async (peer: string, take: ReturnType<typeof createHeadExchange>['take']): Promise<void> => {
+  const fetch = async (peer: string, exchange: Pick<HeadExchange, 'take'>): Promise<void> => {
     const heads = swarm()?.heads
     const head = await heads?.ask(peer, lineage)
+    if (head) without.delete(peer)
+    else without.add(peer)
     if (!heads || !head || fetched.get(peer) === head.hash) return
     const bytes = await heads.fetch(head, { size })
     if (!bytes) return
     fetched.delete(peer)
     fetched.set(peer, head.hash)
-    if (fetched.size > 1024) fetched.delete(fetched.keys().next().value!)
-    if (!take({ ...head, bytes })) refused++
+    if (fetched.size > MOST_REMEMBERED) fetched.delete(fetched.keys().next().value!)
+    if (!exchange.take({ ...head, bytes })) refused++
+    wake()
   }
 
   return {
+    trusted: (): string[] =>
+      (swarm()?.peers() ?? [])
+        .filter(({ id, connected }) => connected && isTrusted(id))
+        .map(({ id }) => ({ id, order: random() }))
+        .sort((a, b) => a.order - b.order)
+        .slice(0, MOST_PEERS)
+        .map(({ id }) => id),
+    hasNone: (peer: string): boolean => without.has(peer),
+    forget(peer: string): void {
+      without.delete(peer)
+      fetched.delete(peer)
+    },
     get refused() {
       return refused
     },
-    async all(take: ReturnType<typeof createHeadExchange>['take']): Promise<void> {
-      await Promise.allSettled(trusted().map((peer) => one(peer, take)))
+    async all(peers: readonly string[], exchange: Pick<HeadExchange, 'take' | 'answered'>): Promise<void> {
+      await Promise.allSettled(
+        peers.map((peer) => fetch(peer, exchange).finally(() => exchange.answered(peer))),
+      )
     },
   }
+}
+
+function untilToldOr(signal: AbortSignal, tells: Set<() => void>): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      tells.delete(done)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    tells.add(done)
+    signal.addEventListener('abort', done)
+  })
 }

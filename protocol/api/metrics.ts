@@ -5,6 +5,7 @@
 // fixed sets, never from a peer; labels of connected peers are derived from their keys.
 
 import { AGENT_METRICS } from './metrics/agents.ts'
+import { HEAD_METRICS } from './metrics/heads.ts'
 import type { Metric } from './metrics/metric.ts'
 import { NODE_METRICS } from './metrics/node.ts'
 import { ROLLOUT_METRICS } from './metrics/rollouts.ts'
@@ -20,5 +21,6 @@ export const METRICS: readonly Metric[] = [
   ...ROLLOUT_METRICS,
   ...SWARM_METRICS,
   ...SHARING_METRICS,
+  ...HEAD_METRICS,
   ...AGENT_METRICS,
 ]

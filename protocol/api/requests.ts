@@ -38,6 +38,23 @@ export interface JoinResult {
   address?: string
   /** True if it was connected before. */
   already: boolean
+  /** What became of the peer's trained weights. Absent from a relay. */
+  weights?: WeightsMet
+}
+
+/** What a node did with the trained weights of a peer that it joined. */
+export interface WeightsMet {
+  /**
+   * averaged: with its own. caught up: it stands where the peer stands. given back: the peer's were no better. untrusted:
+   * the user does not vouch for the peer. other lineage: the peer has none for this model. off: this node exchanges none.
+   * not yet: they had not come in time.
+   */
+  outcome: 'averaged' | 'caught up' | 'given back' | 'untrusted' | 'other lineage' | 'off' | 'not yet'
+  /** Held-out accuracy of this node before and after, if it tried the peer's weights. */
+  before?: number
+  after?: number
+  /** Peers that had sent weights. */
+  peers?: number
 }
 
 export interface InviteResult {

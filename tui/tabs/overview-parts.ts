@@ -4,6 +4,7 @@
 import {
   accuracyText,
   agentsText,
+  averagedText,
   bytes,
   count,
   decimal,
@@ -12,6 +13,7 @@ import {
   duration,
   type GroupCounts,
   groupsText,
+  type HeadsInfo,
   heldOutMoved,
   learntFrom,
   nextText,
@@ -253,6 +255,7 @@ export function swarmRows(view: View, width: number, height: number, theme: Them
   return [
     `peers ${swarm.connected} connected${swarm.known === undefined ? '' : `, ${swarm.known} known`}`,
     swarm.hasLeft ? 'left: :join PEER connects again' : learntPieces(view, theme, width),
+    ...(snapshot.heads && swarm.connected > 0 && height >= 6 ? [weightsPieces(snapshot.heads, width)] : []),
     ...(height >= 5 ? [into] : []),
     `refused ${count(all)}${reasons}`,
     height >= 5 ? out : `in ${count(r?.received)}  out ${count(r?.published)} groups`,
@@ -287,6 +290,17 @@ export function learntPieces(
     [`learnt from ${short(life)}`],
     [`learnt ${short(life)}`],
     [`learnt ${si(life.own)} + ${si(life.foreign)}`],
+  ]) as Piece[]
+}
+
+/** With whom weights are averaged. */
+export function weightsPieces(heads: HeadsInfo, width = Number.POSITIVE_INFINITY): Piece[] {
+  const { peers } = heads
+  const groups = si(peers.reduce((sum, peer) => sum + peer.groups, 0))
+  return firstThatFits(width, [
+    [`weights ${averagedText(heads)}`],
+    [`weights of ${count(peers.length)} peers, ${groups} groups`],
+    [`weights ${count(peers.length)} peers`],
   ]) as Piece[]
 }
 

@@ -4,6 +4,7 @@
 
 import { isAbsolute } from 'node:path'
 import { stringify } from 'smol-toml'
+import { metText } from '../../../protocol/api/index.ts'
 import { EXIT, WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import type { Loaded } from '../../config/load.ts'
@@ -143,6 +144,7 @@ async function joinOrStop(context: Context, node: NodeHandle, target: string): P
       { onProgress: ({ message }) => context.say(`  ${safeText(message, { line: true })}`) },
     )
     context.say(`joined    ${safeText(peer.name)}  ${safeText(peer.peerId)}`)
+    if (peer.weights) context.say(`          ${metText(peer.weights, context.io)}`)
   } catch (error) {
     if (error instanceof WaggleError && error.data?.searching === true) {
       context.say(`searching ${error.message}. Meanwhile the node trains alone.`)

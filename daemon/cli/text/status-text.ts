@@ -12,6 +12,7 @@ import {
   doingText,
   duration,
   type Evaluation,
+  headsText,
   learntText,
   nextText,
   percent,
@@ -102,6 +103,7 @@ export function statusText(s: Snapshot, program = 'waggle'): string[] {
     ],
     ['nearby', nearby(s)],
     ['learnt', learntText(s)],
+    ['weights', s.heads && swarm?.connected ? headsText(s.heads) : undefined],
     ['sharing', s.sharing && sharingText(s.sharing)],
     [
       'groups',

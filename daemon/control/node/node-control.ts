@@ -15,6 +15,7 @@ import type {
   Snapshot,
   StateWord,
   TrainingPhase,
+  WeightsMet,
 } from '../../../protocol/api/index.ts'
 import { API_VERSION } from '../../../protocol/api/index.ts'
 import type { PluginHost } from '../../host/host.ts'
@@ -46,7 +47,10 @@ export interface NodeParts {
   pool(): { own: number; foreign: number }
   sharing(): SharingInfo | undefined
   /** Undefined while weights are not exchanged. */
-  heads(): HeadsInfo | undefined
+  heads: {
+    info(): HeadsInfo | undefined
+    meet(peer: string, signal: AbortSignal): Promise<WeightsMet>
+  }
   agents?(): AgentsInfo | undefined
   trained(): TrainingPhase[]
   now(): number
@@ -65,6 +69,9 @@ export interface NodeParts {
   /** Resolves when everything except the control server is down. */
   stop(request: { checkpoint: boolean }): Promise<void>
 }
+
+/** How long `join` waits for the peer's weights. They are exchanged later as well. */
+const MEET_MS = 60_000
 
 export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeControl {
   const { policy, host, swarm, telemetry, events } = parts
@@ -87,7 +94,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
       const counters = swarm?.counters()
       const [diskFreeBytes, stateBytes] = [parts.space.free(), parts.space.used()]
       const sharing = counters?.hasLeft ? undefined : parts.sharing()
-      const heads = parts.heads()
+      const heads = parts.heads.info()
       const agents = parts.agents?.()
       const trained = parts.trained()
       const phases = parts.phases.list()
@@ -127,6 +134,14 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
     },
 
     ...peers,
+
+    async join(request, options = {}) {
+      const joined = await peers.join(request, options)
+      const limit = AbortSignal.timeout(MEET_MS)
+      const signal = options.signal ? AbortSignal.any([options.signal, limit]) : limit
+      const weights = await parts.follow('join', options, () => parts.heads.meet(joined.peerId, signal))
+      return { ...joined, weights }
+    },
 
     async pause() {
       parts.setPaused(true)

@@ -3,10 +3,10 @@
 // drive many.
 //
 // Nobody waits for anybody. Every so many optimizer steps a node makes its head, which peers can fetch. It asks peers
-// for theirs, goes on training, and joins all that have come between two steps. Then it asks again.
+// for theirs, goes on training, and joins what has come between two steps. Of each peer one head at most is on its way.
 
 import { pack, packedSize, unpack } from './blocks.ts'
-import { join } from './join.ts'
+import { type ComparedHead, join } from './join.ts'
 import { distance, type Layout, type Vector } from './vector.ts'
 
 export interface HeadExchangeOptions {
@@ -46,39 +46,46 @@ export interface HeadExchange {
   isDue(version: number): boolean
   /** Makes a head: the bytes that peers get. */
   make(now: { version: number; weights: Vector }): Uint8Array<ArrayBuffer>
-  /** Begins to ask peers. What they send is compared with these weights. */
-  ask(weights: Vector): void
-  /** Takes a head that was asked for. False if it is malformed. */
+  /**
+   * The peers among these to ask now: those that are not being asked already. What they send is compared with these
+   * weights.
+   */
+  ask(peers: readonly string[], weights: Vector): string[]
+  /** Takes a head that was asked for. False if it was not, or is malformed. */
   take(head: FetchedHead): boolean
-  /** All heads that were asked for have arrived, or will not. */
-  complete(): void
-  /** Whether peers were asked and not all have answered. */
+  /** The peer has answered, or will not. */
+  answered(peer: string): void
+  /** Whether any peer has yet to answer. */
   readonly isAsking: boolean
   /** Whether there is something to join. */
   readonly isReady: boolean
   /** The peer with far more work behind its weights than this node, if there is one: to stand where it stands. */
   ahead(learnt: Learnt): { author: string; weights: Vector } | undefined
-  join(weights: Vector): { weights: Vector; heads: JoinedHead[] }
+  join(now: { version: number; weights: Vector }): { weights: Vector; heads: JoinedHead[] }
   /** The weights were replaced by others, as by a roll-back: what was asked for does not belong to them. */
   reset(): void
 }
 
-interface Waiting extends Omit<FetchedHead, 'bytes'> {
-  weights: Vector
-}
+interface Waiting extends Omit<FetchedHead, 'bytes'>, ComparedHead {}
 
 /** A peer's head moves this node at most so many times as far as its own steps between two heads. */
 const FARTHEST = 4
 /** A head is one to catch up with if it has so many times this node's groups behind it, and some more. */
 const AHEAD = { times: 2, groups: 16 }
+/** A peer from which no head has come for so many of this node's own does not count among the nodes. */
+const ABSENT = 8
 
 export function createHeadExchange({ layout, origin, every }: HeadExchangeOptions): HeadExchange {
   const lost = new Float32Array(layout.size)
   let made: number | undefined
-  /** Weights after the last head or join, and how far own steps have led from there at most. */
+  /** Weights after the last head or join, and how far own steps have led from there. */
   let from = origin
   let movement = 0
-  let asked: { beside: Vector; isComplete: boolean; heads: Map<string, Waiting> } | undefined
+  /** By peer: what its answer is compared with. */
+  let asked = new Map<string, Vector>()
+  let waiting = new Map<string, Waiting>()
+  /** By peer: this node's version when its newest head was joined. */
+  const members = new Map<string, number>()
   const groupsOf = ({ own, foreign }: Learnt): number => own + foreign
 
   return {
@@ -92,58 +99,58 @@ export function createHeadExchange({ layout, origin, every }: HeadExchangeOption
       return packBeside(weights, origin, lost)
     },
 
-    ask(weights) {
-      asked = { beside: weights, isComplete: false, heads: new Map() }
+    ask(peers, weights) {
+      const free = peers.filter((peer) => !asked.has(peer))
+      for (const peer of free) asked.set(peer, weights)
+      return free
     },
 
     take({ bytes, ...head }) {
-      const weights = asked && !asked.isComplete ? unpack(bytes, layout.size) : undefined
-      if (!asked || !weights) return false
+      const beside = asked.get(head.author)
+      const weights = beside && unpack(bytes, layout.size)
+      if (!beside || !weights) return false
       for (let i = 0; i < weights.length; i++) weights[i]! += origin[i]!
       if (!weights.every(Number.isFinite)) return false
-      asked.heads.set(head.author, { ...head, weights })
+      waiting.set(head.author, { ...head, weights, beside })
       return true
     },
 
-    complete() {
-      if (asked) asked.isComplete = true
-      if (asked?.heads.size === 0) asked = undefined
+    answered(peer) {
+      asked.delete(peer)
     },
 
     get isAsking() {
-      return asked !== undefined && !asked.isComplete
+      return asked.size > 0
     },
 
     get isReady() {
-      return asked?.isComplete ?? false
+      return waiting.size > 0
     },
 
     ahead(learnt) {
-      const [best] = [...(asked?.heads.values() ?? [])].sort((a, b) => groupsOf(b) - groupsOf(a))
+      const [best] = [...waiting.values()].sort((a, b) => groupsOf(b) - groupsOf(a))
       return best && groupsOf(best) >= AHEAD.times * groupsOf(learnt) + AHEAD.groups ? best : undefined
     },
 
-    join(weights) {
-      const { beside = weights, heads = new Map<string, Waiting>() } = asked ?? {}
-      asked = undefined
-      const all = [...heads.values()]
-      const joined = join(
-        weights,
-        all.map((head) => head.weights),
-        { beside, farthest: FARTHEST * movement },
-      )
+    join({ version, weights }) {
+      const heads = [...waiting.values()]
+      waiting = new Map()
+      for (const { author } of heads) members.set(author, version)
+      for (const [author, last] of members) if (version > last + ABSENT * every) members.delete(author)
+      const joined = join(weights, heads, { nodes: members.size + 1, farthest: FARTHEST * movement })
       from = joined.weights
       return {
         weights: joined.weights,
-        heads: all.map(({ author, version, own }, i) => ({
-          ...{ author, version, own },
+        heads: heads.map(({ author, version: theirs, own }, i) => ({
+          ...{ author, version: theirs, own },
           isClipped: joined.clipped[i]!,
         })),
       }
     },
 
     reset() {
-      asked = undefined
+      asked = new Map()
+      waiting = new Map()
       made = undefined
       lost.fill(0)
     },

@@ -31,6 +31,9 @@ export interface HeadSwarm {
   tick(): Promise<void>
 }
 
+/** Versions between two heads: about those of a round. Only how long a silent peer counts depends on it. */
+const EVERY = 4
+
 /** Kept for the next swarm, because their compiled graphs are. */
 const engines: Engine[] = []
 
@@ -48,9 +51,9 @@ export async function createHeadSwarm(
   }
   const layout = layoutOf(nodes[0]!.policy.spec)
   const origin = toVector(layout, nodes[0]!.policy.initial)
-  const exchanges = numbers.map(() => createHeadExchange({ layout, origin, every: 1 }))
+  const exchanges = numbers.map(() => createHeadExchange({ layout, origin, every: EVERY }))
   const random = randomStream(seed, 'network')
-  let coming: { to: number; at: number; head: FetchedHead }[] = []
+  let coming: { to: number; at: number; head: FetchedHead; isLost: boolean }[] = []
   let [now, bytes] = [0, 0]
 
   const peersOf = (i: number): number[] => {
@@ -70,22 +73,23 @@ export async function createHeadSwarm(
       return { author: name, version, own: 0, foreign: 0, bytes: made }
     })
     for (const i of numbers) {
-      if (exchanges[i]!.isAsking) continue
-      exchanges[i]!.ask(vectors[i]!)
-      for (const from of peersOf(i)) {
+      const peers = peersOf(i).map((from) => nodes[from]!.name)
+      for (const peer of exchanges[i]!.ask(peers, vectors[i]!)) {
         const delay = options.isAlwaysLate ? late : Math.floor(random() * (late + 1))
-        if (random() >= lost) coming.push({ to: i, at: now + delay, head: heads[from]! })
+        const head = heads.find(({ author }) => author === peer)!
+        coming.push({ to: i, at: now + delay, head, isLost: random() < lost })
       }
     }
-    for (const { to, head } of coming.filter(({ at }) => at <= now)) {
-      exchanges[to]!.take(head)
+    for (const { to, head, isLost } of coming.filter(({ at }) => at <= now)) {
+      if (!isLost) exchanges[to]!.take(head)
+      exchanges[to]!.answered(head.author)
       bytes += head.bytes.length
     }
     coming = coming.filter(({ at }) => at > now)
-    for (const i of numbers) {
-      if (!coming.some(({ to }) => to === i)) exchanges[i]!.complete()
-      if (!exchanges[i]!.isReady) continue
-      const { weights } = exchanges[i]!.join(vectors[i]!)
+    for (const [i, one] of exchanges.entries()) {
+      if (!one.isReady) continue
+      const { version } = nodes[i]!.policy.reference()
+      const { weights } = one.join({ version, weights: vectors[i]! })
       await nodes[i]!.policy.replace(toWeights(layout, weights))
     }
     now += 1

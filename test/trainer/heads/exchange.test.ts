@@ -17,13 +17,15 @@ const close = (vector: Vector, value: number): void => {
   for (const one of vector) expect(one).toBeCloseTo(value, 5)
 }
 
-/** One that has made its first head and has asked. */
-const asking = (value = 2) => {
+/** One that has made its first head and has asked these peers. */
+const asking = (peers: readonly string[] = ['a', 'b'], value = 2) => {
   const exchange = create()
   exchange.make({ version: 4, weights: at(value) })
-  exchange.ask(at(value))
+  exchange.ask(peers, at(value))
   return exchange
 }
+const joined = (exchange: ReturnType<typeof create>, value = 2, version = 4) =>
+  exchange.join({ version, weights: at(value) })
 
 describe('when', () => {
   test('the first head is due at once, the next one after so many steps', () => {
@@ -34,18 +36,22 @@ describe('when', () => {
     expect(exchange.isDue(4)).toBe(true)
   })
 
-  test('nothing is joined before all that was asked for has arrived', () => {
+  test('a head can be joined without waiting for other peers', () => {
     const exchange = asking()
     exchange.take(head('a', 4))
-    expect(exchange.isReady).toBe(false)
-    exchange.complete()
     expect(exchange.isReady).toBe(true)
   })
 
-  test('where no head has arrived there is nothing to join, and one may ask again', () => {
-    const exchange = asking()
-    exchange.complete()
-    expect(exchange.isReady).toBe(false)
+  test('a peer that has not answered is not asked again', () => {
+    const exchange = asking(['a', 'b'])
+    exchange.answered('b')
+    expect(exchange.ask(['a', 'b', 'c'], at(3))).toEqual(['b', 'c'])
+  })
+
+  test('nobody is being asked once all have answered', () => {
+    const exchange = asking(['a'])
+    expect(exchange.isAsking).toBe(true)
+    exchange.answered('a')
     expect(exchange.isAsking).toBe(false)
   })
 })
@@ -55,19 +61,37 @@ describe('joining', () => {
     const exchange = asking()
     exchange.take(head('a', 3))
     exchange.take(head('b', 4))
-    close(exchange.join(at(2)).weights, 3)
+    close(joined(exchange).weights, 3)
   })
 
   test('keeps what was learnt since the heads were asked for', () => {
     const exchange = asking()
     exchange.take(head('a', 2))
-    close(exchange.join(at(2.5)).weights, 2.5)
+    close(joined(exchange, 2.5).weights, 2.5)
+  })
+
+  test('a head that comes alone has the weight that it has among all', () => {
+    const exchange = asking()
+    exchange.take(head('a', 2))
+    exchange.take(head('b', 2))
+    joined(exchange)
+    exchange.take(head('a', 5))
+    close(joined(exchange).weights, 3)
+  })
+
+  test('a peer that has sent nothing for long no longer counts', () => {
+    const exchange = asking()
+    exchange.take(head('a', 2))
+    exchange.take(head('b', 2))
+    joined(exchange)
+    exchange.take(head('a', 5))
+    close(joined(exchange, 2, 100).weights, 3.5)
   })
 
   test('a head that is far away moves a node at most four times as far as its own steps', () => {
     const exchange = asking()
     exchange.take(head('a', 1001))
-    const { weights, heads } = exchange.join(at(2))
+    const { weights, heads } = joined(exchange)
     close(weights, 2 + 4 / 2)
     expect(heads).toMatchObject([{ author: 'a', isClipped: true }])
   })
@@ -76,14 +100,13 @@ describe('joining', () => {
     const exchange = asking()
     exchange.take(head('a', 100))
     exchange.take(head('a', 3))
-    close(exchange.join(at(2)).weights, 2.5)
+    close(joined(exchange).weights, 2.5)
   })
 
   test('a head is joined once', () => {
     const exchange = asking()
     exchange.take(head('a', 3))
-    exchange.complete()
-    exchange.join(at(2))
+    joined(exchange)
     expect(exchange.isReady).toBe(false)
   })
 })
@@ -95,43 +118,40 @@ describe('refused', () => {
 
   test('a head with values beyond a float', () => {
     const exchange = createHeadExchange({ layout, origin: at(3e38), every: 4 })
-    exchange.ask(at(3e38))
+    exchange.ask(['a'], at(3e38))
     expect(exchange.take({ ...head('a', 3), bytes: pack(at(3e38)) })).toBe(false)
   })
 
-  test('a head that comes too late', () => {
-    const exchange = asking()
-    exchange.take(head('a', 3))
-    exchange.complete()
-    expect(exchange.take(head('b', 3))).toBe(false)
+  test('a head that was not asked for', () => {
+    expect(asking(['a']).take(head('b', 3))).toBe(false)
   })
 
   test('one that is malformed costs the others nothing', () => {
     const exchange = asking()
     exchange.take({ ...head('a', 3), bytes: new Uint8Array(3) })
     exchange.take(head('b', 4))
-    close(exchange.join(at(2)).weights, 3)
+    close(joined(exchange).weights, 3)
   })
 
-  test('what waited when the weights went back to a checkpoint', () => {
+  test('what waited, and what is on its way, when the weights went back to a checkpoint', () => {
     const exchange = asking()
     exchange.take(head('a', 3))
     exchange.reset()
-    exchange.complete()
     expect(exchange.isReady).toBe(false)
+    expect(exchange.take(head('b', 3))).toBe(false)
   })
 })
 
 describe('catching up', () => {
   test('a peer with far more work behind its weights is ahead', () => {
-    const exchange = asking(1)
+    const exchange = asking(['a', 'b'], 1)
     exchange.take(head('a', 3, { own: 50, foreign: 0 }))
     exchange.take(head('b', 4, { own: 30, foreign: 300 }))
     expect(exchange.ahead({ own: 2, foreign: 0 })).toMatchObject({ author: 'b' })
   })
 
   test('one that has done about as much is not', () => {
-    const exchange = asking(1)
+    const exchange = asking(['a'], 1)
     exchange.take(head('a', 3, { own: 150, foreign: 0 }))
     expect(exchange.ahead({ own: 100, foreign: 0 })).toBeUndefined()
   })

@@ -1,5 +1,6 @@
 // waggle join: connects to a peer. Starts a node first if none is running.
 
+import { metText } from '../../../../protocol/api/index.ts'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { isPeerName, safeText } from '../../../../protocol/text.ts'
 import type { Context } from '../../context.ts'
@@ -57,6 +58,7 @@ async function join({ client, commandLine, ...context }: Context, target: string
     context.out(
       `${peer.already ? 'already connected to' : 'joined'} ${safeText(peer.name)}  ${safeText(peer.peerId)}`,
     )
+  if (peer.weights && !context.json) context.out(metText(peer.weights, context.io))
   context.say(`watch it: ${commandLine('top')}`)
   return 0
 }
