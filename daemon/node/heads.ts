@@ -11,7 +11,12 @@ import {
 import type { HeadTask } from '../../protocol/wire/index.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
 import type { Swarm } from '../swarm/index.ts'
-import { createHeadExchange, type HeadExchange, type Learnt } from '../trainer/heads/exchange.ts'
+import {
+  type AheadHead,
+  createHeadExchange,
+  type HeadExchange,
+  type Learnt,
+} from '../trainer/heads/exchange.ts'
 import { createPartners } from '../trainer/heads/partners.ts'
 import { layoutOf, toVector, toWeights, type Vector } from '../trainer/heads/vector.ts'
 
@@ -73,9 +78,15 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   let isHurried = false
 
   const weights = async (): Promise<Vector> => toVector(layout, await policy.trainer.weights())
+  /** Groups of others behind the weights, as far as is known since the start. */
+  let others = 0
   const behind = (): Learnt => {
     const { own, foreign } = parts.learnt()
-    return { own, foreign: foreign + partners.list().reduce((sum, partner) => sum + partner.own, 0) }
+    others = Math.max(
+      others,
+      partners.list().reduce((sum, partner) => sum + partner.own, foreign),
+    )
+    return { own, foreign: others }
   }
 
   const begin = async (): Promise<void> => {
@@ -94,44 +105,40 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   }
 
   const join = async (): Promise<void> => {
-    const joined = exchange.join({ version: policy.reference().version, weights: await weights() })
+    const joined = exchange.join({
+      version: policy.reference().version,
+      weights: await weights(),
+      learnt: behind(),
+    })
     await policy.replace(toWeights(layout, joined.weights))
     partners.joined(joined.heads)
     for (const tell of ended) tell()
   }
 
   /** Stands where the peer stands, if this node's held-out questions say that it is better there. */
-  const catchUp = async (author: string, theirs: Vector): Promise<void> => {
+  const catchUp = async (best: AheadHead): Promise<void> => {
     const before = parts.evaluation() ?? (await parts.evaluate())
     const own = await policy.trainer.weights()
-    // What the other heads were compared with is gone.
-    const { heads } = exchange.join({ version: policy.reference().version, weights: toVector(layout, own) })
-    await policy.replace(toWeights(layout, theirs))
+    await policy.replace(toWeights(layout, best.weights))
     const after = await parts.evaluate()
     const isTaken = after.accuracy > before.accuracy
-    if (isTaken) partners.joined(heads)
-    else await policy.replace(own)
+    if (isTaken) {
+      partners.joined([{ ...best, isClipped: false }])
+      others = Math.max(others, best.own + best.foreign)
+    } else await policy.replace(own)
+    // What the other heads were compared with is gone.
     exchange.reset()
-    caughtUp = {
-      peer: author,
-      peers: heads.length,
-      before: before.accuracy,
-      after: after.accuracy,
-      isTaken,
-      at: now(),
-    }
-    const change = `held-out ${percent(before.accuracy)} → ${percent(after.accuracy)}`
-    const peers = heads.length === 1 ? '1 peer' : `${heads.length} peers`
-    parts.log(
-      isTaken ? `caught up with ${peers}: ${change}` : `tried a peer's weights and gave them back: ${change}`,
-    )
+    const figures = { before: before.accuracy, after: after.accuracy }
+    caughtUp = { peer: best.author, ...figures, isTaken, at: now() }
+    const change = `held-out ${percent(figures.before)} → ${percent(figures.after)}`
+    parts.log(isTaken ? `caught up: ${change}` : `tried a peer's weights and gave them back: ${change}`)
     for (const tell of ended) tell()
   }
 
   const outcomeOf = (peer: string): WeightsMet | undefined => {
     if (caughtUp?.peer === peer) {
-      const { before, after, peers, isTaken } = caughtUp
-      return { outcome: isTaken ? 'caught up' : 'given back', before, after, peers }
+      const { before, after, isTaken } = caughtUp
+      return { outcome: isTaken ? 'caught up' : 'given back', before, after }
     }
     if (partners.has(peer)) return { outcome: 'averaged', peers: partners.list().length }
     return asking.hasNone(peer) ? { outcome: 'other lineage' } : undefined
@@ -156,7 +163,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       if (!isOn()) return
       if (exchange.isReady) {
         const ahead = exchange.ahead(behind())
-        await phases.run('join', {}, () => (ahead ? catchUp(ahead.author, ahead.weights) : join()))
+        await phases.run('join', {}, () => (ahead ? catchUp(ahead) : join()))
       }
       if (isHurried || exchange.isDue(policy.reference().version)) await phases.run('join', {}, begin)
     },

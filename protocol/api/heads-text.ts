@@ -32,7 +32,7 @@ export function metText(
   const change = before === undefined || after === undefined ? '' : changeText({ before, after })
   switch (outcome) {
     case 'caught up':
-      return `caught up with ${peersText(peers)}: held-out ${change}`
+      return `caught up with the swarm: held-out ${change}`
     case 'given back':
       return `kept its own weights: the peer's did not answer more held-out questions right (${change})`
     case 'averaged':

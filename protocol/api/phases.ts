@@ -25,13 +25,14 @@ export const PHASES = {
   restore: { doing: 'going back to a checkpoint', state: 'TRAINING' },
   train: { doing: 'training', state: 'TRAINING', tellsFrom: 0.05 },
   score: { doing: 'scoring', state: 'TRAINING', tellsFrom: 0.05 },
-  join: { doing: "joining peers' weights", state: 'TRAINING' },
   // The first answers to end are the shortest.
   evaluate: { doing: 'evaluating', state: 'EVALUATING', tellsFrom: 0.3 },
   save: { doing: 'saving', state: 'SAVING', tellsFrom: 0.05 },
   write: { doing: 'writing answers', state: 'GENERATING' },
   verify: { doing: 'verifying', state: 'GENERATING', tellsFrom: 0.1 },
   meet: { doing: 'testing newcomers', state: 'GENERATING' },
+  // Evaluates within it, if a peer is far ahead.
+  join: { doing: "joining peers' weights", state: 'TRAINING' },
   export: { doing: 'exporting', state: 'TRAINING', tellsFrom: 0.05 },
   read: { doing: 'reading the prompt', state: 'GENERATING' },
   close: { doing: 'closing', state: 'STOPPING' },

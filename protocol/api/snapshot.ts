@@ -271,8 +271,6 @@ export interface HeadsInfo {
   /** The last time that this node tried the weights of peers that were far ahead. */
   caughtUp?: {
     peer: string
-    /** Peers that had sent weights then. */
-    peers: number
     /** Held-out accuracy at temperature 1, 0 to 1. */
     before: number
     after: number

@@ -20,12 +20,15 @@ test('status says so while no weights have come', () => {
 })
 
 test('status says what catching up brought', () => {
-  const caughtUp = { peer: 'a', peers: 2, before: 0.09, after: 0.21, isTaken: true, at: 0 }
+  const caughtUp = { peer: 'a', before: 0.09, after: 0.21, isTaken: true, at: 0 }
   expect(headsText({ ...info, caughtUp })).toMatch(/; caught up: held-out 9\.0 % → 21\.0 %$/)
 })
 
 test.each<[WeightsMet, RegExp]>([
-  [{ outcome: 'caught up', before: 0.09, after: 0.21, peers: 7 }, /^caught up with 7 peers: held-out 9\.0 % → 21\.0 %$/],
+  [
+    { outcome: 'caught up', before: 0.09, after: 0.21 },
+    /^caught up with the swarm: held-out 9\.0 % → 21\.0 %$/,
+  ],
   [{ outcome: 'averaged', peers: 1 }, /^averages its weights with 1 peer from now on$/],
   [{ outcome: 'given back', before: 0.2, after: 0.1, peers: 1 }, /^kept its own weights/],
   [{ outcome: 'untrusted' }, /`waggle set swarm\.trust=…`/],

@@ -71,7 +71,7 @@ export interface NodeParts {
 }
 
 /** How long `join` waits for the peer's weights. They are exchanged later as well. */
-const MEET_MS = 60_000
+const MEET_MS = 120_000
 
 export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeControl {
   const { policy, host, swarm, telemetry, events } = parts
@@ -139,7 +139,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
       const joined = await peers.join(request, options)
       const limit = AbortSignal.timeout(MEET_MS)
       const signal = options.signal ? AbortSignal.any([options.signal, limit]) : limit
-      const weights = await parts.follow('join', options, () => parts.heads.meet(joined.peerId, signal))
+      const weights = await parts.follow(undefined, options, () => parts.heads.meet(joined.peerId, signal))
       return { ...joined, weights }
     },
 

@@ -39,6 +39,11 @@ export interface JoinedHead {
   isClipped: boolean
 }
 
+/** A head to catch up with. */
+export interface AheadHead extends Omit<FetchedHead, 'bytes'> {
+  weights: Vector
+}
+
 export interface HeadExchange {
   /** Bytes of a head. */
   readonly size: number
@@ -60,17 +65,18 @@ export interface HeadExchange {
   /** Whether there is something to join. */
   readonly isReady: boolean
   /** The peer with far more work behind its weights than this node, if there is one: to stand where it stands. */
-  ahead(learnt: Learnt): { author: string; weights: Vector } | undefined
-  join(now: { version: number; weights: Vector }): { weights: Vector; heads: JoinedHead[] }
+  ahead(learnt: Learnt): AheadHead | undefined
+  /** Joins what has come, without heads that have far less work behind them: their nodes will catch up. */
+  join(now: { version: number; weights: Vector; learnt: Learnt }): { weights: Vector; heads: JoinedHead[] }
   /** The weights were replaced by others, as by a roll-back: what was asked for does not belong to them. */
   reset(): void
 }
 
-interface Waiting extends Omit<FetchedHead, 'bytes'>, ComparedHead {}
+interface Waiting extends AheadHead, ComparedHead {}
 
 /** A peer's head moves this node at most so many times as far as its own steps between two heads. */
 const FARTHEST = 4
-/** A head is one to catch up with if it has so many times this node's groups behind it, and some more. */
+/** One node is far ahead of another if it has so many times the other's groups behind it, and some more. */
 const AHEAD = { times: 2, groups: 16 }
 /** A peer from which no head has come for so many of this node's own does not count among the nodes. */
 const ABSENT = 8
@@ -86,7 +92,6 @@ export function createHeadExchange({ layout, origin, every }: HeadExchangeOption
   let waiting = new Map<string, Waiting>()
   /** By peer: this node's version when its newest head was joined. */
   const members = new Map<string, number>()
-  const groupsOf = ({ own, foreign }: Learnt): number => own + foreign
 
   return {
     size: packedSize(layout.size),
@@ -129,11 +134,11 @@ export function createHeadExchange({ layout, origin, every }: HeadExchangeOption
 
     ahead(learnt) {
       const [best] = [...waiting.values()].sort((a, b) => groupsOf(b) - groupsOf(a))
-      return best && groupsOf(best) >= AHEAD.times * groupsOf(learnt) + AHEAD.groups ? best : undefined
+      return best && isAhead(best, learnt) ? best : undefined
     },
 
-    join({ version, weights }) {
-      const heads = [...waiting.values()]
+    join({ version, weights, learnt }) {
+      const heads = [...waiting.values()].filter((head) => !isAhead(learnt, head))
       waiting = new Map()
       for (const { author } of heads) members.set(author, version)
       for (const [author, last] of members) if (version > last + ABSENT * every) members.delete(author)
@@ -155,6 +160,12 @@ export function createHeadExchange({ layout, origin, every }: HeadExchangeOption
       lost.fill(0)
     },
   }
+}
+
+const groupsOf = ({ own, foreign }: Learnt): number => own + foreign
+
+function isAhead(one: Learnt, other: Learnt): boolean {
+  return groupsOf(one) >= AHEAD.times * groupsOf(other) + AHEAD.groups
 }
 
 /** Packs how far the weights are from the origin, with what rounding has lost so far, and keeps what it loses now. */

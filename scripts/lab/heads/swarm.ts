@@ -89,7 +89,7 @@ export async function createHeadSwarm(
     for (const [i, one] of exchanges.entries()) {
       if (!one.isReady) continue
       const { version } = nodes[i]!.policy.reference()
-      const { weights } = one.join({ version, weights: vectors[i]! })
+      const { weights } = one.join({ version, weights: vectors[i]!, learnt: { own: 0, foreign: 0 } })
       await nodes[i]!.policy.replace(toWeights(layout, weights))
     }
     now += 1

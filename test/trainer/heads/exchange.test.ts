@@ -25,7 +25,7 @@ const asking = (peers: readonly string[] = ['a', 'b'], value = 2) => {
   return exchange
 }
 const joined = (exchange: ReturnType<typeof create>, value = 2, version = 4) =>
-  exchange.join({ version, weights: at(value) })
+  exchange.join({ version, weights: at(value), learnt: { own: 8, foreign: 0 } })
 
 describe('when', () => {
   test('the first head is due at once, the next one after so many steps', () => {
@@ -143,6 +143,15 @@ describe('refused', () => {
 })
 
 describe('catching up', () => {
+  test('a peer with far less work behind its weights does not pull this node back', () => {
+    const exchange = asking()
+    exchange.take(head('a', 1, { own: 0, foreign: 0 }))
+    const weights = at(2)
+    const { heads, ...joined } = exchange.join({ version: 4, weights, learnt: { own: 100, foreign: 0 } })
+    close(joined.weights, 2)
+    expect(heads).toEqual([])
+  })
+
   test('a peer with far more work behind its weights is ahead', () => {
     const exchange = asking(['a', 'b'], 1)
     exchange.take(head('a', 3, { own: 50, foreign: 0 }))
