@@ -110,7 +110,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       weights: await weights(),
       learnt: behind(),
     })
-    await policy.replace(toWeights(layout, joined.weights))
+    if (joined.heads.length > 0) await policy.replace(toWeights(layout, joined.weights))
     partners.joined(joined.heads)
     for (const tell of ended) tell()
   }
@@ -206,10 +206,12 @@ function createAsking(
     if (!heads || !head || fetched.get(peer) === head.hash) return
     const bytes = await heads.fetch(head, { size })
     if (!bytes) return
+    const answer = exchange.take({ ...head, bytes })
+    if (answer === 'late') return
+    if (answer === 'malformed') refused++
     fetched.delete(peer)
     fetched.set(peer, head.hash)
     if (fetched.size > MOST_REMEMBERED) fetched.delete(fetched.keys().next().value!)
-    if (!exchange.take({ ...head, bytes })) refused++
     wake()
   }
 

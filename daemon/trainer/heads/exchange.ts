@@ -56,8 +56,8 @@ export interface HeadExchange {
    * weights.
    */
   ask(peers: readonly string[], weights: Vector): string[]
-  /** Takes a head that was asked for. False if it was not, or is malformed. */
-  take(head: FetchedHead): boolean
+  /** Takes a head. `late`: it was not asked for, or before a reset. */
+  take(head: FetchedHead): 'taken' | 'malformed' | 'late'
   /** The peer has answered, or will not. */
   answered(peer: string): void
   /** Whether any peer has yet to answer. */
@@ -85,7 +85,7 @@ export function createHeadExchange({ layout, origin, every }: HeadExchangeOption
   const lost = new Float32Array(layout.size)
   let made: number | undefined
   /** Weights after the last head or join, and how far own steps have led from there. */
-  let from = origin
+  let from: Vector | undefined
   let movement = 0
   /** By peer: what its answer is compared with. */
   let asked = new Map<string, Vector>()
@@ -98,7 +98,7 @@ export function createHeadExchange({ layout, origin, every }: HeadExchangeOption
     isDue: (version) => made === undefined || version >= made + every,
 
     make({ version, weights }) {
-      movement = distance(weights, from) || movement
+      movement = (from && distance(weights, from)) || movement
       from = weights
       made = version
       return packBeside(weights, origin, lost)
@@ -112,12 +112,13 @@ export function createHeadExchange({ layout, origin, every }: HeadExchangeOption
 
     take({ bytes, ...head }) {
       const beside = asked.get(head.author)
-      const weights = beside && unpack(bytes, layout.size)
-      if (!beside || !weights) return false
+      if (!beside) return 'late'
+      const weights = unpack(bytes, layout.size)
+      if (!weights) return 'malformed'
       for (let i = 0; i < weights.length; i++) weights[i]! += origin[i]!
-      if (!weights.every(Number.isFinite)) return false
+      if (!weights.every(Number.isFinite)) return 'malformed'
       waiting.set(head.author, { ...head, weights, beside })
-      return true
+      return 'taken'
     },
 
     answered(peer) {
@@ -138,7 +139,8 @@ export function createHeadExchange({ layout, origin, every }: HeadExchangeOption
     },
 
     join({ version, weights, learnt }) {
-      const heads = [...waiting.values()].filter((head) => !isAhead(learnt, head))
+      // Before its own first steps, a node cannot say how far is too far.
+      const heads = [...waiting.values()].filter((head) => movement > 0 && !isAhead(learnt, head))
       waiting = new Map()
       for (const { author } of heads) members.set(author, version)
       for (const [author, last] of members) if (version > last + ABSENT * every) members.delete(author)

@@ -12,7 +12,7 @@ export interface ComparedHead {
 export interface JoinOptions {
   /** How many learn together, this node included. */
   nodes: number
-  /** A head that is farther from `beside` counts as one at this distance. No limit if it is 0. */
+  /** A head that is farther from `beside` counts as one at this distance. */
   farthest: number
 }
 
@@ -25,7 +25,7 @@ export function join(
   const joined = weights.slice()
   const clipped = heads.map(({ weights: theirs, beside }) => {
     const apart = distance(theirs, beside)
-    const clip = farthest > 0 && apart > farthest ? farthest / apart : 1
+    const clip = apart > farthest ? farthest / apart : 1
     addDifference(joined, clip / nodes, theirs, beside)
     return clip < 1
   })

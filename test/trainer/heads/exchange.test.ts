@@ -17,9 +17,10 @@ const close = (vector: Vector, value: number): void => {
   for (const one of vector) expect(one).toBeCloseTo(value, 5)
 }
 
-/** One that has made its first head and has asked these peers. */
+/** One that has moved by 1, has made its head and has asked these peers. */
 const asking = (peers: readonly string[] = ['a', 'b'], value = 2) => {
   const exchange = create()
+  exchange.make({ version: 0, weights: at(value - 1) })
   exchange.make({ version: 4, weights: at(value) })
   exchange.ask(peers, at(value))
   return exchange
@@ -96,6 +97,16 @@ describe('joining', () => {
     expect(heads).toMatchObject([{ author: 'a', isClipped: true }])
   })
 
+  test('a node that has made no step yet joins nothing', () => {
+    const exchange = create()
+    exchange.make({ version: 0, weights: at(1) })
+    exchange.ask(['a'], at(1))
+    exchange.take(head('a', 1001))
+    const { weights, heads } = joined(exchange, 1, 0)
+    close(weights, 1)
+    expect(heads).toEqual([])
+  })
+
   test('only the newest head of a peer counts', () => {
     const exchange = asking()
     exchange.take(head('a', 100))
@@ -113,17 +124,17 @@ describe('joining', () => {
 
 describe('refused', () => {
   test('a head of another size', () => {
-    expect(asking().take({ ...head('a', 3), bytes: pack(new Float32Array(5)) })).toBe(false)
+    expect(asking().take({ ...head('a', 3), bytes: pack(new Float32Array(5)) })).toBe('malformed')
   })
 
   test('a head with values beyond a float', () => {
     const exchange = createHeadExchange({ layout, origin: at(3e38), every: 4 })
     exchange.ask(['a'], at(3e38))
-    expect(exchange.take({ ...head('a', 3), bytes: pack(at(3e38)) })).toBe(false)
+    expect(exchange.take({ ...head('a', 3), bytes: pack(at(3e38)) })).toBe('malformed')
   })
 
   test('a head that was not asked for', () => {
-    expect(asking(['a']).take(head('b', 3))).toBe(false)
+    expect(asking(['a']).take(head('b', 3))).toBe('late')
   })
 
   test('one that is malformed costs the others nothing', () => {
@@ -138,7 +149,7 @@ describe('refused', () => {
     exchange.take(head('a', 3))
     exchange.reset()
     expect(exchange.isReady).toBe(false)
-    expect(exchange.take(head('b', 3))).toBe(false)
+    expect(exchange.take(head('b', 3))).toBe('late')
   })
 })
 

@@ -1,0 +1,172 @@
+// The daemon's part in the exchange of heads, with peers that are played.
+
+import { describe, expect, test } from 'vitest'
+import type { Weights } from '../../../daemon/engine/decoder.ts'
+import { createNodeHeads, type HeadsParts } from '../../../daemon/node/heads.ts'
+import { pack } from '../../../daemon/trainer/heads/blocks.ts'
+import { layoutOf } from '../../../daemon/trainer/heads/vector.ts'
+import { NO_PHASES } from '../../../protocol/api/index.ts'
+import type { Head } from '../../../protocol/wire/index.ts'
+import { SPEC } from '../../engine/model.ts'
+
+const layout = layoutOf(SPEC)
+const filled = (value: number): Weights =>
+  Object.fromEntries(layout.tensors.map(({ name, length }) => [name, new Float32Array(length).fill(value)]))
+const firstOf = (weights: Weights): number => weights[layout.tensors[0]!.name]![0]!
+
+interface Played {
+  value: number
+  own: number
+  bytes?: Uint8Array
+}
+
+/** A node whose weights are all one value, and peers with such weights. Accuracy is a function of the value. */
+function play(
+  peers: Record<string, Played>,
+  options: { accuracy?: (value: number) => number; trusts?: boolean } = {},
+) {
+  const { accuracy = (value) => value / 100, trusts = true } = options
+  const state = { weights: filled(1), version: 0, own: 0, offers: [] as unknown[], lines: [] as string[] }
+  const fetching: Promise<unknown>[] = []
+  const headOf = (peer: string): Head => {
+    const { value, own } = peers[peer]!
+    const facts = { lineage: 'l', hash: `${peer} ${value}`, size: 0, version: 1, tasks: [], createdAt: 0 }
+    return { ...facts, author: peer, own, foreign: 0 }
+  }
+  const evaluate = async () =>
+    ({ accuracy: accuracy(firstOf(state.weights)) }) as Awaited<ReturnType<HeadsParts['evaluate']>>
+  const heads = createNodeHeads({
+    policy: {
+      ...{ spec: SPEC, lineage: 'l', initial: filled(1) },
+      trainer: { weights: async () => state.weights },
+      reference: () => ({ version: state.version }),
+      async replace(weights: Weights) {
+        state.weights = weights
+        state.version += 1
+      },
+    } as unknown as HeadsParts['policy'],
+    swarm: () => ({
+      peers: () => Object.keys(peers).map((id) => ({ id, connected: true })) as never,
+      heads: {
+        bytes: { in: 0, out: 0 },
+        offer: (...given) => void state.offers.push(given),
+        withdraw() {},
+        ask: async (peer) => headOf(peer),
+        async fetch({ author }) {
+          const { value, bytes } = peers[author]!
+          const fetched = bytes ?? pack(new Float32Array(layout.size).fill(value - 1))
+          fetching.push(Promise.resolve())
+          return fetched as Uint8Array<ArrayBuffer>
+        },
+      },
+    }),
+    isOn: () => true,
+    isTrusted: () => trusts,
+    learnt: () => ({ own: state.own, foreign: 0 }),
+    evaluation: () => undefined,
+    evaluate,
+    tasks: () => [],
+    phases: NO_PHASES,
+    random: () => 0.5,
+    now: () => 0,
+    wake() {},
+    log: (line) => void state.lines.push(line),
+  })
+  /** Lets fetches arrive, and exchanges again. */
+  const settle = async () => {
+    for (let i = 0; i < 20; i++) await Promise.resolve()
+    await heads.exchange()
+  }
+  /** Steps of its own that lead from 1 to a value, from one head to the next. The peer's first head is of no use. */
+  const step = async (value: number) => {
+    const [peer] = Object.values(peers)
+    const kept = { ...peer! }
+    Object.assign(peer!, { bytes: new Uint8Array(3), value: -1 })
+    await heads.exchange()
+    for (let i = 0; i < 20; i++) await Promise.resolve()
+    Object.assign(peer!, { bytes: undefined, ...kept })
+    state.weights = filled(value)
+    state.version += 4
+  }
+  return { heads, state, settle, step }
+}
+
+describe('two nodes with as much work behind them', () => {
+  test('average their weights', async () => {
+    const { heads, state, settle, step } = play({ a: { value: 3, own: 0 } })
+    await step(2)
+    await heads.exchange()
+    await settle()
+    expect(firstOf(state.weights)).toBeCloseTo(2.5, 4)
+    expect(heads.nodes).toBe(2)
+    expect(heads.isJoined('a')).toBe(true)
+  })
+
+  test('a head that was joined is not fetched again', async () => {
+    const { heads, state, settle, step } = play({ a: { value: 3, own: 0 } })
+    await step(2)
+    await heads.exchange()
+    await settle()
+    state.version += 10
+    await heads.exchange()
+    await settle()
+    expect(firstOf(state.weights)).toBeCloseTo(2.5, 4)
+  })
+})
+
+test('a peer that the user does not trust is not asked, and gets what it asks for', async () => {
+  const { heads, state, settle } = play({ a: { value: 3, own: 0 } }, { trusts: false })
+  await heads.exchange()
+  await settle()
+  expect(firstOf(state.weights)).toBe(1)
+  expect(state.offers).toHaveLength(1)
+})
+
+test('a head that is malformed is counted, and changes nothing', async () => {
+  const { heads, state, settle } = play({ a: { value: 3, own: 0, bytes: new Uint8Array(3) } })
+  await heads.exchange()
+  await settle()
+  expect(firstOf(state.weights)).toBe(1)
+  expect(heads.info()?.refused).toBe(1)
+})
+
+describe('a newcomer', () => {
+  test('stands where the swarm stands after one exchange', async () => {
+    const { heads, state, settle } = play({ a: { value: 30, own: 500 } })
+    await heads.exchange()
+    await settle()
+    expect(firstOf(state.weights)).toBeCloseTo(30, 3)
+    expect(state.lines).toEqual([expect.stringMatching(/^caught up: held-out 1\.0 % → 30\.0 %$/)])
+    expect(await heads.meet('a', new AbortController().signal)).toMatchObject({ outcome: 'caught up' })
+  })
+
+  test('gives weights back that answer fewer of its questions right', async () => {
+    const { heads, state, settle } = play({ a: { value: 30, own: 500 } }, { accuracy: (value) => 1 / value })
+    await heads.exchange()
+    await settle()
+    expect(firstOf(state.weights)).toBe(1)
+    expect(heads.info()?.caughtUp).toMatchObject({ isTaken: false })
+    expect(heads.isJoined('a')).toBe(false)
+  })
+
+  test('does not pull back a node that has learnt', async () => {
+    const { heads, state, settle } = play({ a: { value: 0, own: 0 } })
+    state.own = 500
+    await heads.exchange()
+    await settle()
+    expect(firstOf(state.weights)).toBe(1)
+    expect(heads.isJoined('a')).toBe(false)
+  })
+})
+
+test('after a roll-back nothing that was on its way is joined', async () => {
+  const { heads, state, settle } = play({ a: { value: 3, own: 0 } })
+  await heads.exchange()
+  heads.reset()
+  state.version += 1
+  for (let i = 0; i < 20; i++) await Promise.resolve()
+  expect(firstOf(state.weights)).toBe(1)
+  await settle()
+  await settle()
+  expect(heads.isJoined('a')).toBe(false)
+})
