@@ -224,6 +224,7 @@ export const runNode: RunNode = async ({
       {
         ...{ policy, tasks, journal, trainedOn, phases, now },
         ...{ random: Math.random, wake: changed.wake, swarm: () => swarm },
+        mustWait: () => wishes.paused || limits.mustWait(),
       },
     )
 

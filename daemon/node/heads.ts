@@ -26,6 +26,8 @@ export interface HeadsParts {
   swarm(): Pick<Swarm, 'heads' | 'peers'> | undefined
   /** Whether this node sends and takes weights at present. */
   isOn(): boolean
+  /** Paused by the user, or held back by limits: then nothing is exchanged. */
+  mustWait(): boolean
   /** Members of a private swarm, and peers that the user vouches for. */
   isTrusted(peer: string): boolean
   learnt(): Learnt
@@ -149,7 +151,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       if (!isOn()) return { outcome: 'off' }
       if (!parts.isTrusted(peer)) return { outcome: 'untrusted' }
       asking.forget(peer)
-      while (!signal.aborted) {
+      while (!signal.aborted && !parts.mustWait()) {
         const found = outcomeOf(peer)
         if (found) return found
         isHurried = true

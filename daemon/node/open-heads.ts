@@ -22,6 +22,7 @@ export interface OpenHeadsParts {
   random(): number
   now(): number
   wake(): void
+  mustWait(): boolean
 }
 
 /** `isLineageKnown`: false for weights that began with other values than those of peers. */

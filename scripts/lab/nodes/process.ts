@@ -11,6 +11,7 @@ export interface NodeProcess {
   snapshot(): Promise<Snapshot>
   evaluate(promptsPerTask: number): Promise<Evaluation>
   join(target: string): Promise<void>
+  invite(): Promise<string>
   pause(): Promise<void>
   resume(): Promise<void>
   stop(): Promise<void>
@@ -115,6 +116,7 @@ export async function startNode(
     async join(target) {
       await patiently(() => call('POST', '/v1/join', { target }))
     },
+    invite: async () => (await call<{ invite: string }>('POST', '/v1/invite', {})).invite,
     async pause() {
       await patiently(() => call('POST', '/v1/pause', {}))
     },

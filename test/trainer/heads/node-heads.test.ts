@@ -61,6 +61,7 @@ function play(
       },
     }),
     isOn: () => true,
+    mustWait: () => false,
     isTrusted: () => trusts,
     learnt: () => ({ own: state.own, foreign: 0 }),
     evaluation: () => undefined,
