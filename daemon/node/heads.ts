@@ -61,7 +61,7 @@ export interface NodeHeads {
 }
 
 /** Optimizer steps between two exchanges. */
-const EVERY = 4
+const EVERY = 2
 /** Peers that are asked in one exchange. */
 const MOST_PEERS = 8
 const MOST_REMEMBERED = 1024

@@ -79,7 +79,7 @@ const FARTHEST = 4
 /** One node is far ahead of another if it has so many times the other's groups behind it, and some more. */
 const AHEAD = { times: 2, groups: 16 }
 /** A peer from which no head has come for so many of this node's own does not count among the nodes. */
-const ABSENT = 8
+const ABSENT = 16
 
 export function createHeadExchange({ layout, origin, every }: HeadExchangeOptions): HeadExchange {
   const lost = new Float32Array(layout.size)

@@ -2,8 +2,8 @@
 // `npm run -s lab:heads-daemons [-- --arms 1,2,4 --groups 40,80,160 --seeds 1,2,3]`
 //
 // Daemons with empty homes and a node's defaults on this machine, but for evaluations, and one thread each. An arm is a
-// number of daemons, in a private swarm. Each is looked at whenever it has written so many more own groups: it is paused,
-// and evaluates, which is not part of the cost. Seeds only number the runs.
+// number of daemons, in a private swarm. The first is looked at whenever it has written so many more own groups: all are
+// paused while it evaluates, which is not part of the cost. Seeds only number the runs.
 
 import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -16,12 +16,12 @@ import { markdown, mean, show, summary } from '../frame/statistics.ts'
 import { type NodeProcess, startNode } from '../nodes/process.ts'
 
 interface Look {
-  node: number
+  /** Of the first daemon. */
   ownGroups: number
   steps: number
-  /** Of this daemon, without its evaluations. */
+  /** Of one daemon, as a mean over all, without evaluations. */
   processorSeconds: number
-  /** By the clock, evaluations of all daemons included. */
+  /** By the clock, evaluations included. */
   seconds: number
   bytesIn: number
   /** Peers whose weights are averaged. */
@@ -55,29 +55,22 @@ await runExperiment<number, { looks: Look[] }>({
     const [every, most, prompts] = [Number(values.every), Number(values.looks), Number(values.prompts)]
     const place = await mkdtemp(join(tmpdir(), 'waggle-heads-'))
     const nodes = await startAll(count, { place, rate })
-    const started = performance.now()
-    const looks = await Promise.all(
-      nodes.map((node, i) => watch(node, { i, every, most, prompts, started, log })),
-    )
+    const looks = await watch(nodes, { every, most, prompts, log })
     await Promise.all(nodes.map((node) => node.stop()))
     await rm(place, { recursive: true })
-    return { looks: looks.flat() }
+    return { looks }
   },
 
   table(runs, values) {
     const targets = String(values.targets).split(',').map(Number)
     const arms = [...new Set(runs.map(({ arm }) => arm))].sort((a, b) => Number(a) - Number(b))
-    const byNode = (arm: string): Look[][] =>
-      runs
-        .filter((run) => run.arm === arm)
-        .flatMap(({ looks }) => Object.values(Object.groupBy(looks, ({ node }) => node)) as Look[][])
     return markdown(
       [
         ...['daemons', 'runs', 'held-out at the last look'],
         ...targets.flatMap((target) => [`own groups to ${target}`, 'processor s']),
       ],
       arms.map((arm) => {
-        const curves = byNode(arm)
+        const curves = runs.filter((run) => run.arm === arm).map(({ looks }) => looks)
         const costs = (unit: (look: Look) => number, target: number): string =>
           showReached(
             curves.map((looks) =>
@@ -88,7 +81,7 @@ await runExperiment<number, { looks: Look[] }>({
             ),
           )
         return [
-          ...[arm, String(runs.filter((run) => run.arm === arm).length)],
+          ...[arm, String(curves.length)],
           show(summary(curves.map((looks) => mean(looks.slice(-3).map(({ sampled }) => sampled))))),
           ...targets.flatMap((target) => [
             costs(({ ownGroups }) => ownGroups, target),
@@ -101,39 +94,36 @@ await runExperiment<number, { looks: Look[] }>({
 })
 
 interface Watching {
-  i: number
   every: number
   most: number
   prompts: number
-  started: number
   log(line: string): void
 }
 
+/** Looks at the first daemon each time that it has written so many more own groups; all pause meanwhile. */
 async function watch(
-  node: NodeProcess,
-  { i, every, most, prompts, started, log }: Watching,
+  nodes: readonly NodeProcess[],
+  { every, most, prompts, log }: Watching,
 ): Promise<Look[]> {
+  const [first] = nodes as [NodeProcess]
+  const started = performance.now()
+  const pids = await Promise.all(nodes.map(async (node) => (await node.snapshot()).node.pid))
+  const spent = (): number => mean(pids.map(processorSeconds))
+  let atLooks = spent()
   const looks: Look[] = []
-  const { pid } = (await node.snapshot()).node
-  let atLooks = processorSeconds(pid)
   while (looks.length < most) {
-    let at = await node.snapshot()
-    while ((at.rollouts?.generated ?? 0) < every * looks.length) {
-      await sleep(250)
-      at = await node.snapshot()
-    }
-    await node.pause()
-    const before = processorSeconds(pid)
-    const { accuracy } = await node.evaluate(prompts)
+    while (((await first.snapshot()).rollouts?.generated ?? 0) < every * looks.length) await sleep(250)
+    await Promise.all(nodes.map((node) => node.pause()))
+    const before = spent()
+    const [at, { accuracy }] = [await first.snapshot(), await first.evaluate(prompts)]
     looks.push({
-      node: i,
       ...{ ownGroups: at.rollouts?.generated ?? 0, steps: at.training?.step ?? 0 },
       ...{ processorSeconds: before - atLooks, seconds: (performance.now() - started) / 1000 },
       ...{ bytesIn: at.heads?.bytesIn ?? 0, peers: at.heads?.peers.length ?? 0, sampled: accuracy },
     })
-    log(`daemon ${i}: ${JSON.stringify(looks.at(-1))}`)
-    atLooks += processorSeconds(pid) - before
-    await node.resume()
+    log(JSON.stringify(looks.at(-1)))
+    atLooks += spent() - before
+    await Promise.all(nodes.map((node) => node.resume()))
   }
   return looks
 }
