@@ -1,27 +1,22 @@
 // The composition root of a node: opens all parts, connects them, starts the loops, and closes everything in reverse
 // order. The clock, randomness and facts about the machine are read here and passed on.
 
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { homedir, hostname } from 'node:os'
-import { createPhases } from '../protocol/api/index.ts'
 import { PACKAGE_ROOT } from '../protocol/package.ts'
 import { createJournal } from './control/journal/journal.ts'
 import { createShowcase } from './control/journal/showcase.ts'
 import { openTensorBoard } from './control/journal/tensorboard.ts'
-import type { RunNode } from './control/node/node.ts'
 import type { NodeCore } from './core/core.ts'
 import { parameterCount } from './engine/decoder.ts'
 import type { PluginTrouble } from './host/host.ts'
 import { hash32 } from './host/random.ts'
 import { createRestTimer } from './limits/index.ts'
 import { openAgents } from './node/agents.ts'
-import { beginNode } from './node/begin.ts'
 import { openControl } from './node/control.ts'
 import { openCore, POOL_GROUPS } from './node/core.ts'
-import { nodeFacts } from './node/facts.ts'
 import { watchDiskSpace } from './node/home/disk-space.ts'
 import { enterLineage } from './node/home/lineage.ts'
-import { openNodeHome } from './node/home/open.ts'
 import { secretFiles } from './node/home/secrets.ts'
 import { coresFor, openLimits } from './node/limits.ts'
 import { startLoops } from './node/loops.ts'
@@ -32,10 +27,9 @@ import { openPolicies } from './node/policy.ts'
 import { createReconfigure } from './node/reconfigure.ts'
 import { openRounds } from './node/rounds.ts'
 import { checkpointInfo, createSaving } from './node/saving.ts'
-import { type Served, serveControl } from './node/serve.ts'
+import type { Root } from './node/start.ts'
 import { createNodeState, type Wishes } from './node/state.ts'
 import { surviveStreamErrors } from './node/stream-errors.ts'
-import { tellPhases } from './node/tell-phases.ts'
 import { trainingFacts } from './node/training-facts.ts'
 import { after, sleep } from './platform/index.ts'
 import { hasRoomToMix } from './policy/memory-plan/index.ts'
@@ -60,296 +54,271 @@ import { openHost, rolesOf } from './wiring/node-plugins.ts'
 const now = Date.now
 const monotonic = (): number => performance.now()
 
-export const runNode: RunNode = async ({
-  config,
-  paths,
-  lineage,
-  invite,
-  signal,
-  onProgress,
-  ...options
-}) => {
-  const startedAt = now()
-  const begun = beginNode({ area: 'node' }, { now })
-  const { events, log, closers } = begun
+export const run: Root = async (
+  { config, paths, lineage, invite, signal, onProgress, ...options },
+  { home, identity, node, finish, phases, events, log, closers },
+) => {
   const tell = (message: string): void => onProgress({ message })
   // Until the journal exists, problems of plugins and engines go to the log.
   let tellTrouble = ({ name, message }: PluginTrouble): void => log('warn', `${name}: ${message}`)
   let notice = (message: string): void => log('warn', `engine: ${message}`)
   let tellState = (): void => {}
-  const phases = createPhases({ now: monotonic })
-  const stopTelling = tellPhases({ phases, onProgress }, { after })
   closers.add(surviveStreamErrors({ log }))
 
-  try {
-    tell('opening the home')
-    // ── Home, identity, limits, store ───────────────────────────────────────
-    const { home, identity } = await openNodeHome(
-      { paths, pid: process.pid, host: hostname() },
-      { ...begun, now },
-    )
-    const self = identity.peerId
-    const changed = createWaker()
-    const space = await watchDiskSpace(paths.state)
-    closers.add(space.close)
-    const limits = await openLimits(config, {
-      ...{ space, log, closers, changed, now, monotonic, after },
-      onChange: () => tellState(),
-      network: () => swarm?.network(),
-    })
-    let swarm: Swarm | undefined
-    const seed = config.node.seed ?? hash32(0, self)
-    const { database } = home
-    let core: NodeCore | undefined
-    const pool = await createPool(
-      { capacityGroups: POOL_GROUPS },
-      { database, log, isKnown: (author) => core?.learner.isKnown(author) ?? false },
-    )
-    closers.add(() => pool.flush())
+  // ── Limits, store ───────────────────────────────────────────────────────
+  const self = identity.peerId
+  const changed = createWaker()
+  const space = await watchDiskSpace(paths.state)
+  closers.add(space.close)
+  const limits = await openLimits(config, {
+    ...{ space, log, closers, changed, now, monotonic, after },
+    onChange: () => tellState(),
+    network: () => swarm?.network(),
+  })
+  let swarm: Swarm | undefined
+  const seed = config.node.seed ?? hash32(0, self)
+  const { database } = home
+  let core: NodeCore | undefined
+  const pool = await createPool(
+    { capacityGroups: POOL_GROUPS },
+    { database, log, isKnown: (author) => core?.learner.isKnown(author) ?? false },
+  )
+  closers.add(() => pool.flush())
 
-    // ── Tasks and plugins: conflicts are reported before any model is loaded ─
-    const known = await loadTasks(config.tasks, {
-      onTrouble: (trouble) => tellTrouble({ kind: 'task', hook: 'score', switchedOff: false, ...trouble }),
-      onDataset: (facts) => log('info', datasetText(facts)),
-    })
-    const tasks = createTaskBook(known, config.tasks)
-    const rows = await Promise.all(config.environments.map(readRows))
-    const host = await openHost(
-      { config, seed, tasks: known, paths },
-      { builtIn: PLUGINS, now: monotonic, sleep, log, onTrouble: (trouble) => tellTrouble(trouble) },
-    )
-    closers.add(host.close)
-    const wished = rolesOf(host, config)
+  // ── Tasks and plugins: conflicts are reported before any model is loaded ─
+  const known = await loadTasks(config.tasks, {
+    onTrouble: (trouble) => tellTrouble({ kind: 'task', hook: 'score', switchedOff: false, ...trouble }),
+    onDataset: (facts) => log('info', datasetText(facts)),
+  })
+  const tasks = createTaskBook(known, config.tasks)
+  const rows = await Promise.all(config.environments.map(readRows))
+  const host = await openHost(
+    { config, seed, tasks: known, paths },
+    { builtIn: PLUGINS, now: monotonic, sleep, log, onTrouble: (trouble) => tellTrouble(trouble) },
+  )
+  closers.add(host.close)
+  const wished = rolesOf(host, config)
 
-    // ── Model, checkpoint, policy ───────────────────────────────────────────
-    const allCheckpoints = await createCheckpoints(
-      {
-        directory: paths.checkpoints,
-        keep: config.checkpoint.keep,
-        get apart() {
-          return Math.floor(config.checkpoint.every_steps / 2)
-        },
+  // ── Model, checkpoint, policy ───────────────────────────────────────────
+  const allCheckpoints = await createCheckpoints(
+    {
+      directory: paths.checkpoints,
+      keep: config.checkpoint.keep,
+      get apart() {
+        return Math.floor(config.checkpoint.every_steps / 2)
       },
-      { disk, clock: now, log },
-    )
-    const manifests = await allCheckpoints.manifests()
-    const models = await openModels(
+    },
+    { disk, clock: now, log },
+  )
+  const manifests = await allCheckpoints.manifests()
+  const models = await openModels(
+    {
+      ...{ config, paths, tasks: known, roles: wished, checkpoints: manifests, lineage },
+      ...{ bundled: bundledModel(PACKAGE_ROOT), env: process.env, homedir: homedir() },
+    },
+    { log, signal, phases, tell, fetch, sleep },
+  )
+  const { model, found } = models
+  signal.throwIfAborted()
+  const checkpoints = allCheckpoints.of(model.digest)
+  const { steps, evaluations } = await enterLineage(
+    { lineage: model.digest, newest: manifests[0]?.lineage },
+    { database, pool },
+  )
+  const restored = await restoreNode({ lineage: model.digest, spec: model.spec }, { checkpoints, disk })
+  if (restored) {
+    tell(`continuing at step ${restored.state.version}`)
+    pool.retire(restored.state.learnt ?? [])
+    await steps.truncate(restored.state.version + 1)
+    await evaluations.truncate(restored.state.version + 1)
+  }
+  tell('starting the engines')
+  const policies = await phases.run('start', {}, () =>
+    openPolicies(
       {
-        ...{ config, paths, tasks: known, roles: wished, checkpoints: manifests, lineage },
-        ...{ bundled: bundledModel(PACKAGE_ROOT), env: process.env, homedir: homedir() },
+        ...{ config, paths, env: process.env, seed, models, roles: wished, restored },
+        ...{ stopStrings: host.writes, cores: coresFor(config) },
       },
-      { log, signal, phases, tell, fetch, sleep },
-    )
-    const { model, found } = models
-    signal.throwIfAborted()
-    const checkpoints = allCheckpoints.of(model.digest)
-    const { steps, evaluations } = await enterLineage(
-      { lineage: model.digest, newest: manifests[0]?.lineage },
-      { database, pool },
-    )
-    const restored = await restoreNode({ lineage: model.digest, spec: model.spec }, { checkpoints, disk })
-    if (restored) {
-      tell(`continuing at step ${restored.state.version}`)
-      pool.retire(restored.state.learnt ?? [])
-      await steps.truncate(restored.state.version + 1)
-      await evaluations.truncate(restored.state.version + 1)
-    }
-    tell('starting the engines')
-    const policies = await phases.run('start', {}, () =>
-      openPolicies(
-        {
-          ...{ config, paths, env: process.env, seed, models, roles: wished, restored },
-          ...{ stopStrings: host.writes, cores: coresFor(config) },
-        },
-        { log, closers, fetch, sleep, onNotice: (message) => notice(message) },
-      ),
-    )
-    const { policy, roles } = policies
+      { log, closers, fetch, sleep, onNotice: (message) => notice(message) },
+    ),
+  )
+  const { policy, roles } = policies
 
-    // ── Journal ───────────────────────────────────────────
-    const showcase = createShowcase({}, tasks)
-    const trainedOn = createTrainedOn({ now })
-    trainedOn.restore(restored?.state.trainedOn)
-    const journal = await createJournal(
-      { training: config.training, logFile: paths.logFile },
-      { events, showcase, steps, evaluations, trainedOn, now },
-    )
-    notice = (message) => journal.notice('engine', message)
-    tellTrouble = journal.plugin
-    if (restored) {
-      const { generated = 0, published = 0 } = restored.state.counters
-      Object.assign(journal.telemetry.counters, { generated, published })
-      journal.telemetry.checkpoint(checkpointInfo(restored.checkpoint))
-    }
+  // ── Journal ───────────────────────────────────────────
+  const showcase = createShowcase({}, tasks)
+  const trainedOn = createTrainedOn({ now })
+  trainedOn.restore(restored?.state.trainedOn)
+  const journal = await createJournal(
+    { training: config.training, logFile: paths.logFile },
+    { events, showcase, steps, evaluations, trainedOn, now },
+  )
+  notice = (message) => journal.notice('engine', message)
+  tellTrouble = journal.plugin
+  if (restored) {
+    const { generated = 0, published = 0 } = restored.state.counters
+    Object.assign(journal.telemetry.counters, { generated, published })
+    journal.telemetry.checkpoint(checkpointInfo(restored.checkpoint))
+  }
 
-    await host.open(
-      createPluginWorld(
-        { limits: { context: model.spec.contextLength, completion: config.model.max_completion_tokens } },
-        {
-          tasks,
-          policy: {
-            sampler: { generate: (...asked) => policy.sampler.generate(...asked) },
-            scorer: { score: (request) => policy.scorer.score(request) },
-            tokenizer: model.tokenizer,
-          },
-          roles,
-        },
-      ),
-      policy.reference().version,
-      restored?.plugins,
-    )
-
-    const { tensorboard } = config.metrics
-    if (tensorboard !== undefined) {
-      const sink = await openTensorBoard(
-        {
-          directory: tensorboard,
-          firstStep: (restored?.state.version ?? 0) + 1,
-          writer: `${hostname().replaceAll(/[^\w-]/g, '_')}.${process.pid}`,
-        },
-        {
-          events,
-          clock: now,
-          onTrouble: (error) =>
-            journal.notice('tensorboard', `some steps are missing in the event files: ${error}`),
-        },
-      )
-      closers.add(sink.close)
-    }
-
-    // Adapters of older checkpoints began with values of their own.
-    const isLineageKnown = !restored?.adapter || restored.state.headLineage === policy.lineage
-    const heads = openHeads(
-      { config, isLineageKnown },
+  await host.open(
+    createPluginWorld(
+      { limits: { context: model.spec.contextLength, completion: config.model.max_completion_tokens } },
       {
-        ...{ policy, tasks, journal, trainedOn, phases, now },
-        ...{ random: Math.random, wake: changed.wake, swarm: () => swarm },
-        mustWait: () => wishes.paused || limits.mustWait(),
+        tasks,
+        policy: {
+          sampler: { generate: (...asked) => policy.sampler.generate(...asked) },
+          scorer: { score: (request) => policy.scorer.score(request) },
+          tokenizer: model.tokenizer,
+        },
+        roles,
+      },
+    ),
+    policy.reference().version,
+    restored?.plugins,
+  )
+
+  const { tensorboard } = config.metrics
+  if (tensorboard !== undefined) {
+    const sink = await openTensorBoard(
+      {
+        directory: tensorboard,
+        firstStep: (restored?.state.version ?? 0) + 1,
+        writer: `${hostname().replaceAll(/[^\w-]/g, '_')}.${process.pid}`,
+      },
+      {
+        events,
+        clock: now,
+        onTrouble: (error) =>
+          journal.notice('tensorboard', `some steps are missing in the event files: ${error}`),
       },
     )
+    closers.add(sink.close)
+  }
 
-    // ── Core and checkpoints ────────────────────────────────────────────────
-    const wishes: Wishes = { paused: false, stopping: false }
-    const state = createNodeState({
-      ...{ wishes, limits, events, phases },
-      trouble: () => journal.trouble,
-    })
-    const rounds = await openRounds({ atLeast: restored?.state.rounds ?? 0 }, { database })
-    closers.add(rounds.close)
-    const parked = createParkedGroups()
-    if (restored?.parked !== undefined) parked.load(restored.parked)
-    const record = createTrainingRecord(
-      { phases: restored && trainedMeta(restored.checkpoint.manifest.meta).phases },
-      { facts: () => trainingFacts(config, { tasks }) },
-    )
-    const { isSaveDue, save, restore, rest } = createSaving({
-      ...{ monotonic, phases, models, policies, host, pool, parked, checkpoints, journal, record, disk },
-      schedule: config.checkpoint,
-      restored: restored?.state.version,
-      mayWrite: limits.mayWrite,
-      rounds: () => rounds.count,
-      learner: () => core?.learner.state(),
-      headLineage: isLineageKnown ? policy.lineage : undefined,
-    })
-    core = openCore(
-      { config, self, seed, restored: restored?.state.learner },
-      {
-        ...{ policy, host, pool, parked, journal, phases, roles },
-        async restore(before) {
-          const earlier = await restore(before)
-          heads.reset()
-          return earlier
-        },
-        isKnown: (author) => swarm?.isKnown(author) ?? false,
-        nodes: () => heads.nodes,
+  // Adapters of older checkpoints began with values of their own.
+  const isLineageKnown = !restored?.adapter || restored.state.headLineage === policy.lineage
+  const heads = openHeads(
+    { config, isLineageKnown },
+    {
+      ...{ policy, tasks, journal, trainedOn, phases, now },
+      ...{ random: Math.random, wake: changed.wake, swarm: () => swarm },
+      mustWait: () => wishes.paused || limits.mustWait(),
+    },
+  )
+
+  // ── Core and checkpoints ────────────────────────────────────────────────
+  const wishes: Wishes = { paused: false, stopping: false }
+  const state = createNodeState({
+    ...{ wishes, limits, events, phases },
+    trouble: () => journal.trouble,
+  })
+  const rounds = await openRounds({ atLeast: restored?.state.rounds ?? 0 }, { database })
+  closers.add(rounds.close)
+  const parked = createParkedGroups()
+  if (restored?.parked !== undefined) parked.load(restored.parked)
+  const record = createTrainingRecord(
+    { phases: restored && trainedMeta(restored.checkpoint.manifest.meta).phases },
+    { facts: () => trainingFacts(config, { tasks }) },
+  )
+  const { isSaveDue, save, restore, rest } = createSaving({
+    ...{ monotonic, phases, models, policies, host, pool, parked, checkpoints, journal, record, disk },
+    schedule: config.checkpoint,
+    restored: restored?.state.version,
+    mayWrite: limits.mayWrite,
+    rounds: () => rounds.count,
+    learner: () => core?.learner.state(),
+    headLineage: isLineageKnown ? policy.lineage : undefined,
+  })
+  core = openCore(
+    { config, self, seed, restored: restored?.state.learner },
+    {
+      ...{ policy, host, pool, parked, journal, phases, roles },
+      async restore(before) {
+        const earlier = await restore(before)
+        heads.reset()
+        return earlier
       },
-    )
+      isKnown: (author) => swarm?.isKnown(author) ?? false,
+      nodes: () => heads.nodes,
+    },
+  )
 
-    // ── Swarm ───────────────────────────────────────────────────────────────
-    if (config.swarm.enabled) tell('starting the network')
-    swarm = await openNetwork(
+  // ── Swarm ───────────────────────────────────────────────────────────────
+  swarm = await phases.run('network', {}, () =>
+    openNetwork(
       { config, paths, invite },
       {
         ...{ identity, tasks, model, policy, host, core, journal, changed, log, closers, pool },
         ...{ clock: { now, after }, random: Math.random, isJoined: heads.isJoined },
       },
-    )
+    ),
+  )
 
-    // ── Loops ───────────────────────────────────────────────────────────────
-    const requests = createCheckpointRequests(save)
-    const isHeld = (): boolean => wishes.paused || limits.isHeld
-    const restTimer = createRestTimer({ isHeld, after, onDue: changed.wake })
-    closers.add(restTimer.close)
-    const loops = startLoops(
-      { config, self, seed },
-      {
-        ...{ core, policy, phases, host, tasks, swarm, journal, showcase, parked, changed },
-        ...{ now, monotonic, sleep, save },
-        ...{ isSaveDue, record, heads },
-        nextRound: rounds.next,
-        serveRequests: requests.serve,
-        mustWait: () => wishes.paused || limits.mustWait(),
-        async restIfDue() {
-          if (restTimer.isDue) await rest()
+  // ── Loops ───────────────────────────────────────────────────────────────
+  const requests = createCheckpointRequests(save)
+  const isHeld = (): boolean => wishes.paused || limits.isHeld
+  const restTimer = createRestTimer({ isHeld, after, onDue: changed.wake })
+  closers.add(restTimer.close)
+  const loops = startLoops(
+    { config, self, seed },
+    {
+      ...{ core, policy, phases, host, tasks, swarm, journal, showcase, parked, changed },
+      ...{ now, monotonic, sleep, save },
+      ...{ isSaveDue, record, heads },
+      nextRound: rounds.next,
+      serveRequests: requests.serve,
+      mustWait: () => wishes.paused || limits.mustWait(),
+      async restIfDue() {
+        if (restTimer.isDue) await rest()
+      },
+    },
+  )
+  closers.add(loops.end)
+
+  // ── Agents ──────────────────────────────────────────────────────────────
+  const agents = await openAgents(
+    { config, paths, self, model: found.name, rows, conversation: models.plan.conversation },
+    {
+      ...{ core, policy, tasks, pool, journal, changed, closers, now, monotonic, after, randomBytes },
+      isPaused: isHeld,
+    },
+  )
+
+  // ── Control ─────────────────────────────────────────────────────────────
+  const control = openControl(
+    {
+      config,
+      facts: {
+        node,
+        model: {
+          name: found.name,
+          title: models.base.title,
+          path: found.directory,
+          parameters: parameterCount(model.spec),
+          maxCompletionTokens: config.model.max_completion_tokens,
         },
+        secrets: secretFiles(config, paths),
+        tasks: tasks.chosen.map(({ task, difficulty }) => ({
+          ...{ name: task.name, difficulty },
+          ...{ min: task.difficulty.min, max: task.difficulty.max },
+        })),
       },
-    )
-    closers.add(loops.end)
-
-    // ── Agents ──────────────────────────────────────────────────────────────
-    const agents = await openAgents(
-      { config, paths, self, model: found.name, rows, conversation: models.plan.conversation },
-      {
-        ...{ core, policy, tasks, pool, journal, changed, closers, now, monotonic, after, randomBytes },
-        isPaused: isHeld,
-      },
-    )
-
-    // ── Control ─────────────────────────────────────────────────────────────
-    const control = openControl(
-      {
-        config,
-        facts: {
-          node: nodeFacts({ name: config.node.name, peerId: self, pid: process.pid, startedAt, paths }),
-          model: {
-            name: found.name,
-            title: models.base.title,
-            path: found.directory,
-            parameters: parameterCount(model.spec),
-            maxCompletionTokens: config.model.max_completion_tokens,
-          },
-          secrets: secretFiles(config, paths),
-          tasks: tasks.chosen.map(({ task, difficulty }) => ({
-            ...{ name: task.name, difficulty },
-            ...{ min: task.difficulty.min, max: task.difficulty.max },
-          })),
-        },
-      },
-      {
-        ...{ policy, host, tasks, swarm, journal, events, showcase, core, loops, wishes, state, changed },
-        ...{ requests, phases, after, save },
-        agents: () => agents?.info(),
-        trained: record.phases,
-        heads,
-        ...{ now, pool: () => pool.counts(), space, limits: limits.info, closeAll: closers.closeAll },
-        reconfigure: createReconfigure(
-          { config, file: paths.config, canMix: hasRoomToMix(models.plan) },
-          { ...options, log, onChange: () => changed.wake() },
-        ),
-        finish: (status) => served.finish(status),
-      },
-    )
-    const served: Served = await serveControl(
-      { paths, control: config.control, run: randomUUID() },
-      { node: control, now },
-    )
-    tellState = state.tell
-    tellState()
-    stopTelling()
-    return served.handle
-  } catch (error) {
-    stopTelling()
-    await closers.closeAll()
-    throw error
-  }
+    },
+    {
+      ...{ policy, host, tasks, swarm, journal, events, showcase, core, loops, wishes, state, changed },
+      ...{ requests, phases, after, save },
+      agents: () => agents?.info(),
+      trained: record.phases,
+      heads,
+      ...{ now, pool: () => pool.counts(), space, limits: limits.info, closeAll: closers.closeAll },
+      reconfigure: createReconfigure(
+        { config, file: paths.config, canMix: hasRoomToMix(models.plan) },
+        { ...options, log, onChange: () => changed.wake() },
+      ),
+      finish,
+    },
+  )
+  tellState = state.tell
+  tellState()
+  return control
 }

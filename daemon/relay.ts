@@ -2,35 +2,26 @@
 // nodes behind NATs, and a STUN responder. This is the second composition root; main.ts is the one for nodes that
 // train.
 
-import { randomUUID } from 'node:crypto'
-import { hostname, networkInterfaces } from 'node:os'
+import { networkInterfaces } from 'node:os'
 import { EXIT } from '../protocol/errors.ts'
-import type { RunNode } from './control/node/node.ts'
 import { createRelayControl } from './control/node/relay-control.ts'
-import { beginNode } from './node/begin.ts'
-import { nodeFacts } from './node/facts.ts'
-import { openNodeHome } from './node/home/open.ts'
 import { openPeerStore } from './node/home/peer-store.ts'
 import { secretFiles } from './node/home/secrets.ts'
-import { type Served, serveControl } from './node/serve.ts'
+import type { Root } from './node/start.ts'
 import { after } from './platform/index.ts'
 import { type Clock, openSwarm, publicAddresses } from './swarm/index.ts'
 import { swarmOptions } from './wiring/swarm-config.ts'
 
 /** Starts a relay and returns once it listens. */
-export const runNode: RunNode = async ({ config, paths, invite, onProgress }) => {
+export const run: Root = async (
+  { config, paths, invite },
+  { identity, node, finish, phases, events, log, closers },
+) => {
   const now = Date.now
-  const startedAt = now()
-  const begun = beginNode({ area: 'relay' }, { now })
-  const { events, log, closers } = begun
   const clock: Clock = { now, after }
-  try {
-    const { identity } = await openNodeHome({ paths, pid: process.pid, host: hostname() }, { ...begun, now })
-    const { peerId } = identity
-
-    onProgress({ message: 'starting the network' })
-    const options = swarmOptions(config, paths)
-    const opened = await openSwarm(
+  const options = swarmOptions(config, paths)
+  const opened = await phases.run('network', {}, () =>
+    openSwarm(
       {
         ...options,
         invite,
@@ -56,34 +47,27 @@ export const runNode: RunNode = async ({ config, paths, invite, onProgress }) =>
         },
         random: Math.random,
       },
-    )
-    closers.add(opened.close)
+    ),
+  )
+  closers.add(opened.close)
 
-    const control = createRelayControl(
-      {
-        node: nodeFacts({ name: config.node.name, peerId, pid: process.pid, startedAt, paths }),
-        secrets: secretFiles(config, paths),
+  const control = createRelayControl(
+    {
+      node,
+      secrets: secretFiles(config, paths),
+    },
+    {
+      swarm: opened.swarm,
+      events,
+      now,
+      async stop() {
+        await closers.closeAll()
+        finish(EXIT.ok)
       },
-      {
-        swarm: opened.swarm,
-        events,
-        now,
-        async stop() {
-          await closers.closeAll()
-          served.finish(EXIT.ok)
-        },
-      },
-    )
-    const served: Served = await serveControl(
-      { paths, control: config.control, run: randomUUID() },
-      { node: control, now },
-    )
-    events.emit({ type: 'state', state: 'RELAYING' })
-    return served.handle
-  } catch (error) {
-    await closers.closeAll()
-    throw error
-  }
+    },
+  )
+  events.emit({ type: 'state', state: 'RELAYING' })
+  return control
 }
 
 /** Never called: a relay has no tasks, so it verifies nothing. */

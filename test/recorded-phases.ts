@@ -5,6 +5,8 @@ import type { Phases, Size } from '../protocol/api/index.ts'
 export interface RecordedPhase extends Size {
   name: string
   done: number[]
+  /** The count of tokens that was reported last. */
+  tokens?: number
 }
 
 export function recordedPhases(): { phases: Pick<Phases, 'run'>; all: RecordedPhase[] } {
@@ -15,7 +17,10 @@ export function recordedPhases(): { phases: Pick<Phases, 'run'>; all: RecordedPh
       async run(name, size, work) {
         const phase: RecordedPhase = { name, ...size, done: [] }
         all.push(phase)
-        return await work((done) => void phase.done.push(done))
+        return await work((done, _total, tokens) => {
+          phase.done.push(done)
+          if (tokens !== undefined) phase.tokens = tokens
+        })
       },
     },
   }

@@ -7,7 +7,7 @@ import type { Theme } from './screen/theme.ts'
 import type { Tab } from './tabs/tab.ts'
 import { bar } from './widgets/chart.ts'
 import { stateTone } from './widgets/judge.ts'
-import { type Piece, type Row, spread } from './widgets/row.ts'
+import { cutText, type Piece, type Row, spread } from './widgets/row.ts'
 
 export function header(view: View, columns: number, { symbols }: Theme, host: string | undefined): Row {
   const { snapshot, contact } = view
@@ -15,7 +15,7 @@ export function header(view: View, columns: number, { symbols }: Theme, host: st
   if (contact === 'lost') {
     const age = duration(view.now - view.heardAt)
     const text = ` ${symbols.failed} LOST  no contact for ${age}${snapshot ? `  ${snapshot.node.name}, last seen at step ${count(snapshot.training?.step)}` : ''}`
-    return [['failure', text.padEnd(columns).slice(0, columns)]]
+    return [['failure', cutText(text, columns).padEnd(columns)]]
   }
   if (!snapshot) return [' waiting for the daemon', ...place]
   const { state, node, training, swarm, alerts = [] } = snapshot
@@ -25,7 +25,7 @@ export function header(view: View, columns: number, { symbols }: Theme, host: st
       tone,
       ` ${tone === 'ok' ? symbols.up : tone === 'attention' ? symbols.look : symbols.failed} ${state}${shareDone(snapshot)}`,
     ],
-    `  step ${count(training?.step)}  `,
+    training ? `  step ${count(training.step)}  ` : '  ',
     ['bold', node.name],
     swarm?.enabled && swarm.name ? ` in ${swarm.name}` : '',
     ...place,

@@ -1,9 +1,12 @@
 // The command line's composition root: builds Io from the real process, runs the program, flushes, and exits.
 
+import { randomUUID } from 'node:crypto'
 import { closeSync, openSync } from 'node:fs'
-import { homedir, tmpdir } from 'node:os'
+import { homedir, hostname, tmpdir } from 'node:os'
 import { PACKAGE_ROOT } from '../../protocol/package.ts'
-import { checkSupported, obeyProxy, saveCompiled, thisSystem, typedIn } from '../platform/index.ts'
+import type { RunNode } from '../control/node/node.ts'
+import type { Root } from '../node/start.ts'
+import { after, checkSupported, obeyProxy, saveCompiled, thisSystem, typedIn } from '../platform/index.ts'
 import type { Io } from './context.ts'
 import { keepYoungHeapSmall } from './daemon/young-heap.ts'
 import { main } from './run.ts'
@@ -31,6 +34,16 @@ export async function start(parts: Partial<Io> = {}): Promise<void> {
   // Exits even if a worker or socket is still open, but flushes the output first.
   await Promise.all([process.stdout, process.stderr].map((s) => new Promise((done) => s.write('', done))))
   process.exit(status)
+}
+
+async function starting(area: string, load: () => Promise<{ run: Root }>): Promise<{ runNode: RunNode }> {
+  keepYoungHeapSmall()
+  const { startBy } = await import('../node/start.ts')
+  const runNode = startBy(
+    { area, pid: process.pid, host: hostname(), run: randomUUID() },
+    { load, now: Date.now, monotonic: () => performance.now(), after },
+  )
+  return { runNode }
 }
 
 function realIo(): Io {
@@ -84,16 +97,14 @@ function realIo(): Io {
       process.exit(status)
     },
     atExit: (run) => void process.on('exit', run),
-    async loadNode() {
+    loadNode() {
       checkSupported(thisSystem())
-      keepYoungHeapSmall()
-      const program = await import('../main.ts')
-      saveCompiled()
-      return program
+      return starting('node', async () => {
+        const program = await import('../main.ts')
+        saveCompiled()
+        return program
+      })
     },
-    loadRelay() {
-      keepYoungHeapSmall()
-      return import('../relay.ts')
-    },
+    loadRelay: () => starting('relay', () => import('../relay.ts')),
   }
 }

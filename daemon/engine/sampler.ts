@@ -90,6 +90,8 @@ export interface GenerateOptions {
   control?: Control
   /** Called with tokens as they are drawn, if the engine supports it. The returned samples contain all of them. */
   onToken?: (drawn: DrawnToken) => void
+  /** Called now and then with the number of tokens drawn so far in all sequences, if the engine supports it. */
+  onDrawn?: (tokens: number) => void
   /** Called once for each sequence when it ends, with its index in the request and its sample. */
   onFinish?: (sample: number, written: Sample) => void
 }

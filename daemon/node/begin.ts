@@ -1,12 +1,13 @@
 // The first parts of a node: the event log, and the list of opened parts, which are closed in reverse order.
 
+import type { At } from '../../protocol/api/index.ts'
 import { createEventLog, type EventLog } from '../control/journal/event-log.ts'
 import type { Log } from '../store/log.ts'
 
 export interface Closers {
   add(close: () => Promise<unknown>): void
-  /** Closes everything. Failures are logged. */
-  closeAll(): Promise<void>
+  /** Closes everything, and reports how many parts are closed. Failures are logged. */
+  closeAll(at?: At): Promise<void>
 }
 
 export interface Begun {
@@ -27,8 +28,10 @@ export function beginNode({ area }: { area: string }, { now }: { now(): number }
     log,
     closers: {
       add: (close) => void opened.push(close),
-      async closeAll() {
-        for (const close of opened.splice(0).reverse()) {
+      async closeAll(at) {
+        const parts = opened.splice(0).reverse()
+        for (const [i, close] of parts.entries()) {
+          at?.(i, parts.length)
           await close().catch((error: unknown) =>
             log('error', `closing: ${error instanceof Error ? error.message : error}`),
           )

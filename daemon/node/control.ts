@@ -1,6 +1,12 @@
 // Connects control requests to the parts of the node: pause, evaluate, save, change settings, stop.
 
-import { type CheckpointInfo, type Evaluation, type Phases, percent } from '../../protocol/api/index.ts'
+import {
+  type At,
+  type CheckpointInfo,
+  type Evaluation,
+  type Phases,
+  percent,
+} from '../../protocol/api/index.ts'
 import { EXIT, WaggleError } from '../../protocol/errors.ts'
 import type { Config } from '../config/schema.ts'
 import type { EventLog } from '../control/journal/event-log.ts'
@@ -47,7 +53,7 @@ export interface ControlParts
   requests: CheckpointRequests<CheckpointInfo>
   save(): Promise<CheckpointInfo>
   /** Closes everything except the control server. */
-  closeAll(): Promise<void>
+  closeAll(at?: At): Promise<void>
   /** Called when everything else is down. */
   finish(status: number): void
 }
@@ -110,7 +116,7 @@ export function openControl(
       requests.refuse(new WaggleError('E_CONTROL', 'the node is stopping'))
       // The node stops even if saving fails; the previous checkpoint still exists.
       const failed = checkpoint ? await parts.save().then(() => undefined, asError) : undefined
-      await phases.run('close', {}, () => parts.closeAll())
+      await phases.run('close', { unit: 'parts' }, (at) => parts.closeAll(at))
       parts.finish(failed ? EXIT.unexpected : EXIT.ok)
       if (failed) throw failed
     },

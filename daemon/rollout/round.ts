@@ -96,7 +96,11 @@ async function play(options: RoundOptions, by: RoundParts): Promise<Round> {
     : undefined
   const all = begun.flatMap(({ sequences }) => sequences)
   let tokens = await phases.run('write', { unit: 'answers', total: all.length }, (at) =>
-    writeSequences(all, { ...options, onDone: at }, { ...by, watcher, compose }),
+    writeSequences(
+      all,
+      { ...options, onDone: (answers, tokens) => at(answers, undefined, tokens) },
+      { ...by, watcher, compose },
+    ),
   )
   const isVoid = (): boolean => options.isVoid?.() ?? false
   if (isVoid()) return nothing(tokens, by)

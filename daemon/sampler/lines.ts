@@ -28,10 +28,11 @@ const MOST_LOGPROB = 1e-3
 export function openLines(
   request: GenerateRequest,
   { vocabulary, version, pieces, isSpecial }: LinesOptions,
-  { signal, control, onToken, onFinish }: GenerateOptions,
+  { signal, control, onToken, onDrawn, onFinish }: GenerateOptions,
 ): Lines {
   const stopsOf = createStops(request, pieces)
   const results: (Sample | undefined)[] = request.samples.map(() => undefined)
+  let drawnTokens = 0
   const cuts = request.samples.map(() => new AbortController())
   const records = request.samples.map(() => ({ tokens: [] as number[], logprobs: [] as number[] }))
 
@@ -68,6 +69,8 @@ export function openLines(
           throw wrong(`a log-prob of ${logprob} for token ${token}`)
         tokens.push(token)
         logprobs.push(Math.min(0, logprob))
+        drawnTokens += 1
+        onDrawn?.(drawnTokens)
         onToken?.({ sample, token, logprob: Math.min(0, logprob), entropy: entropyOf(logprob) })
         if (isStop(token)) close(sample, 'stop')
         else if (tokens.length >= limit) close(sample, 'length')

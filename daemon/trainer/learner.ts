@@ -2,7 +2,7 @@
 // and rolls back to a checkpoint. It has no loop and no clock: in a daemon the train loop drives it, and experiments
 // drive many learners in one process.
 
-import type { Phases, SharingInfo } from '../../protocol/api/index.ts'
+import { NO_PHASES, type Phases, type SharingInfo } from '../../protocol/api/index.ts'
 import type { BatchView, Random, RoleGroup } from '../../protocol/plugin/index.ts'
 import { type Group, hasSignal, scoresOf } from '../../protocol/train/index.ts'
 import type { TrainRequest } from '../engine/engine.ts'
@@ -343,7 +343,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
         },
       )
       if (report.steps > 0) withoutOwn = own > 0 ? 0 : withoutOwn + 1
-      await policy.advance(report.steps)
+      await (parts.phases ?? NO_PHASES).run('hand', {}, () => policy.advance(report.steps))
       const step = policy.reference().version
       const texts = await batch.commit({ step, metrics: report.metrics, groups, advantages })
       const roleMetrics = await learnRoles(texts)

@@ -3,7 +3,7 @@
 
 import { bytes, count, duration, si } from './format.ts'
 import type { Progress } from './requests.ts'
-import type { StateWord } from './snapshot.ts'
+import type { Snapshot, StateWord } from './snapshot.ts'
 
 interface Kind {
   /** In words, as in "training 43 %". */
@@ -19,9 +19,11 @@ interface Kind {
 
 /** In order of importance: if several run, the first gives the node its state. */
 export const PHASES = {
+  program: { doing: 'loading the program', state: 'STARTING' },
   download: { doing: 'downloading', state: 'STARTING', tellsFrom: 0.02 },
   load: { doing: 'loading the model', state: 'STARTING', tellsFrom: 0.05 },
   start: { doing: 'starting the engines', state: 'STARTING' },
+  network: { doing: 'starting the network', state: 'STARTING' },
   restore: { doing: 'going back to a checkpoint', state: 'TRAINING' },
   train: { doing: 'training', state: 'TRAINING', tellsFrom: 0.05 },
   score: { doing: 'scoring', state: 'TRAINING', tellsFrom: 0.05 },
@@ -35,11 +37,13 @@ export const PHASES = {
   join: { doing: "joining peers' weights", state: 'TRAINING' },
   export: { doing: 'exporting', state: 'TRAINING', tellsFrom: 0.05 },
   read: { doing: 'reading the prompt', state: 'GENERATING' },
-  close: { doing: 'closing', state: 'STOPPING' },
+  // The sampler takes on new weights once the answers that run have ended.
+  hand: { doing: 'waiting for running answers', state: 'GENERATING' },
+  close: { doing: 'closing', state: 'STOPPING', tellsFrom: 0.3 },
 } as const satisfies Record<string, Kind>
 
 export type PhaseName = keyof typeof PHASES
-export const PHASE_UNITS = ['answers', 'bytes', 'groups', 'tokens'] as const
+export const PHASE_UNITS = ['answers', 'bytes', 'groups', 'parts', 'tokens'] as const
 export type PhaseUnit = (typeof PHASE_UNITS)[number]
 
 /** A running phase. What is unknown is absent. */
@@ -47,19 +51,24 @@ export interface PhaseInfo {
   name: PhaseName
   /** Since it began. */
   seconds: number
-  /** Of `total`, in `unit`. */
+  /** Of `total`, in `unit`; whole ones only. */
   done?: number
   total?: number
   unit?: PhaseUnit
-  /** 0 to 1. */
+  /** 0 to 1. Answers that are being written count in part, as if each became as long as it may. */
   fraction?: number
   /** Units per second since it began. */
   perSecond?: number
+  /** While answers are written: tokens drawn per second since it began. */
+  tokensPerSecond?: number
   secondsLeft?: number
 }
 
-/** Reports how far a phase is. A total replaces the one that it began with. */
-export type At = (done: number, total?: number) => void
+/**
+ * Reports how far a phase is, in parts of a unit if it is known so well. A total replaces the one that it began with.
+ * `tokens`: drawn since it began.
+ */
+export type At = (done: number, total?: number, tokens?: number) => void
 
 export interface Size {
   unit?: PhaseUnit
@@ -88,7 +97,8 @@ const ORDER = Object.keys(PHASES) as PhaseName[]
 interface Running {
   name: PhaseName
   since: number
-  done?: number
+  done: number
+  tokens?: number | undefined
   size: Size
 }
 
@@ -96,15 +106,21 @@ interface Running {
 export function createPhases({ now }: { now(): number }): Phases {
   const running = new Set<Running>()
   const ended = new Map<PhaseName, number>()
+  /** Units per second of a phase that has ended, for the next one of its kind. */
+  const paces = new Map<PhaseName, number>()
   return {
     async run(name, size, work) {
-      const phase: Running = { name, since: now(), size }
+      const phase: Running = { name, since: now(), done: 0, size }
       running.add(phase)
       try {
-        return await work((done, total) => {
-          phase.done = done
+        const result = await work((done, total, tokens) => {
+          phase.done = Math.max(phase.done, done)
+          if (tokens !== undefined) phase.tokens = Math.max(phase.tokens ?? 0, tokens)
           if (total !== undefined) phase.size = { ...phase.size, total }
         })
+        const seconds = (now() - phase.since) / 1000
+        if (phase.size.total && seconds > 0) paces.set(name, phase.size.total / seconds)
+        return result
       } finally {
         running.delete(phase)
         // What came before the loops is over when they begin.
@@ -113,7 +129,7 @@ export function createPhases({ now }: { now(): number }): Phases {
     },
     list: (seconds = SHOWN_SECONDS) =>
       [...running]
-        .map((phase) => infoOf(phase, now()))
+        .map((phase) => infoOf(phase, now(), paces.get(phase.name)))
         .filter((phase) => phase.seconds >= seconds)
         .sort((a, b) => ORDER.indexOf(a.name) - ORDER.indexOf(b.name)),
     foremost() {
@@ -124,21 +140,48 @@ export function createPhases({ now }: { now(): number }): Phases {
   }
 }
 
-function infoOf({ name, since, done, size: { unit, total } }: Running, now: number): PhaseInfo {
+/** `pace`: units per second of the last phase of this kind. */
+function infoOf(
+  { name, since, done, tokens, size: { unit, total } }: Running,
+  now: number,
+  pace: number | undefined,
+): PhaseInfo {
   const seconds = Math.max(0, now - since) / 1000
-  const fraction = done !== undefined && total ? Math.min(1, done / total) : undefined
-  const { tellsFrom }: Kind = PHASES[name]
-  const isTold = fraction !== undefined && tellsFrom !== undefined && fraction >= tellsFrom
+  const fraction = total ? Math.min(1, done / total) : undefined
+  const whole = Math.floor(done)
+  const left = fraction === undefined ? undefined : remaining({ name, seconds, fraction, total, pace })
   return {
     name,
     seconds,
-    ...(done === undefined ? {} : { done }),
+    ...(total || done > 0 ? { done: whole } : {}),
     ...(total === undefined ? {} : { total }),
     ...(unit === undefined ? {} : { unit }),
     ...(fraction === undefined ? {} : { fraction }),
-    ...(done && seconds >= 1 ? { perSecond: done / seconds } : {}),
-    ...(isTold && seconds >= SHOWN_SECONDS ? { secondsLeft: (seconds * (1 - fraction)) / fraction } : {}),
+    ...(whole > 0 && seconds >= 1 ? { perSecond: whole / seconds } : {}),
+    ...(tokens && seconds >= 1 ? { tokensPerSecond: tokens / seconds } : {}),
+    ...(left === undefined ? {} : { secondsLeft: left }),
   }
+}
+
+/** By the part that is done; before enough of it is, by how long the last phase of this kind took. */
+function remaining({
+  name,
+  seconds,
+  fraction,
+  total = 0,
+  pace,
+}: {
+  name: PhaseName
+  seconds: number
+  fraction: number
+  total: number | undefined
+  pace: number | undefined
+}): number | undefined {
+  const { tellsFrom }: Kind = PHASES[name]
+  if (tellsFrom === undefined || seconds < SHOWN_SECONDS) return undefined
+  if (fraction >= tellsFrom) return (seconds * (1 - fraction)) / fraction
+  const left = pace === undefined ? 0 : total / pace - seconds
+  return left > 0 ? left : undefined
 }
 
 /** A line of progress. */
@@ -162,16 +205,20 @@ export function phaseFacts({
   unit,
   fraction,
   perSecond,
+  tokensPerSecond,
   secondsLeft,
 }: PhaseInfo): string {
   const amount = (value: number): string => (unit === 'bytes' ? bytes(value) : count(value))
   if (fraction === undefined) return `for ${duration(seconds * 1000)}`
   const named = unit === undefined || unit === 'bytes' ? '' : ` ${unit}`
-  const speed = perSecond === undefined ? undefined : unit === 'bytes' ? bytes(perSecond) : si(perSecond)
+  const speed =
+    tokensPerSecond !== undefined
+      ? `${si(tokensPerSecond)} tokens/s`
+      : perSecond !== undefined && `${unit === 'bytes' ? bytes(perSecond) : si(perSecond)}${named}/s`
   return [
     `${Math.floor(100 * fraction)} %`,
     `${amount(Math.min(done!, total!))} of ${amount(total!)}${named}`,
-    speed && `${speed}${named}/s`,
+    speed,
     secondsLeft !== undefined && `${duration(1000 * secondsLeft)} left`,
   ]
     .filter(Boolean)
@@ -179,6 +226,44 @@ export function phaseFacts({
 }
 
 /** For example `3 of 8 groups with a signal for the first step`. */
-export function nextText({ waiting, due }: { waiting: number; due: number }, step: number): string {
-  return `${Math.min(waiting, due)} of ${due} groups with a signal for ${step === 0 ? 'the first step' : `step ${step + 1}`}`
+export function nextText(next: { waiting: number; due: number }, step: number): string {
+  return nextTexts(next, step)[0]
+}
+
+/** The same, from the longest to the shortest. */
+export function nextTexts(
+  { waiting, due }: { waiting: number; due: number },
+  step: number,
+): [string, ...string[]] {
+  const amount = `${Math.min(waiting, due)} of ${due} groups`
+  const which = step === 0 ? 'the first step' : `step ${step + 1}`
+  return [`${amount} with a signal for ${which}`, `${amount} with a signal`, amount]
+}
+
+/** Why a figure is not known yet, from the longest to the shortest: what it waits for, and how far that is. */
+export function awaitedTexts(
+  { state, phases = [], training }: Pick<Snapshot, 'state' | 'phases' | 'training'>,
+  of: 'step' | 'evaluation' | 'answers',
+): [string, ...string[]] {
+  const find = (...names: readonly PhaseName[]) =>
+    phases.find(({ name }) => names.some((one) => one === name))
+  const running =
+    state === 'STARTING'
+      ? phases[0]
+      : of === 'evaluation'
+        ? find('evaluate')
+        : of === 'answers'
+          ? find('write')
+          : find('train', 'score', 'hand')
+  if (running) return shorterTexts(running)
+  if (state === 'STARTING') return ['starting']
+  if (of === 'step' && training?.next) return nextTexts(training.next, training.step)
+  return [{ step: 'no step yet', evaluation: 'no evaluation yet', answers: 'no answers yet' }[of]]
+}
+
+/** `doingText`, and the same with fewer and fewer facts. */
+export function shorterTexts(phase: PhaseInfo): [string, ...string[]] {
+  const facts = doingText(phase).split(', ')
+  const shorter = facts.slice(1).map((_, i) => facts.slice(0, facts.length - 1 - i).join(', '))
+  return [facts.join(', '), ...shorter]
 }

@@ -40,3 +40,19 @@ test('one that never answers is left running, and nobody is told to kill it', as
   expect(error).toMatchObject({ code: 'E_CONTROL', hint: expect.stringContaining('waggle status') })
   expect(`${error.message} ${error.hint}`).not.toContain('kill')
 })
+
+test('a node that answers while it starts is not up yet', async () => {
+  let now = 0
+  const answer = async () =>
+    ({ name: 'otter', pid: 7, state: now < 5000 ? 'STARTING' : 'GENERATING' }) as never
+  const outcome = await whenUp(
+    { pid: 7, output: '/home/up.out', status: 'waggle status' },
+    {
+      ...{ health: answer, ended: () => undefined, words: () => '', say: () => {}, clock: () => now },
+      pause: async () => {
+        now += 1000
+      },
+    },
+  )
+  expect(outcome).toMatchObject({ state: 'GENERATING' })
+})

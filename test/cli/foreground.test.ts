@@ -86,7 +86,7 @@ test('up says what it is doing from the first moment, and how it goes within sec
       },
     })
     expect(said[0]).toMatch(/^starting Waggle \d/)
-    expect(stderr).toMatch(/^starting Waggle .*\n {2}loading the program\n {2}loading the model\n/)
+    expect(stderr).toMatch(/^starting Waggle .*\n {2}loading the model\n/)
     // Every 5 seconds in the first minute, every 30 in the second.
     expect(stdout.match(/^Training/gm)).toHaveLength(12 + 2)
   } finally {
@@ -396,4 +396,39 @@ describe('beside a running daemon', () => {
         expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
       }
     }))
+})
+
+test('a start that is asked to end through the API ends without an error', async () => {
+  const { status, stderr } = await waggle(['up', '--home', freshHome()], {
+    runNode: ({ signal, interrupt }) =>
+      new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason))
+        queueMicrotask(interrupt)
+      }),
+  })
+  expect([status, stderr]).toEqual([0, expect.not.stringContaining('error')])
+})
+
+test('a stop shows how far it is', async () => {
+  const started = scripted()
+  let signal: (name: NodeJS.Signals) => void = () => {}
+  const stop = started.node.stop
+  let isAsked = false
+  started.node.stop = async (request, options) => {
+    options?.onProgress?.({ message: 'saving 40 %, 4 of 10 MB', phase: { name: 'save', seconds: 3 } })
+    await stop(request, options)
+  }
+  const { stderr } = await waggle(['up', '--home', freshHome()], {
+    runNode: started.runNode,
+    onSignal: (handler) => {
+      signal = handler
+      return () => {}
+    },
+    onOutput(all) {
+      if (!all.includes('next ') || isAsked) return
+      isAsked = true
+      signal('SIGINT')
+    },
+  })
+  expect(stderr).toContain('saving 40 %')
 })

@@ -97,7 +97,7 @@ export async function startDaemon(
     throw new Error(`not within ${timeoutMs} ms: ${what}\n${JSON.stringify(last, null, 1)}${told()}`)
   }
   // A busy machine takes a minute to compile the program.
-  await until('it answered', () => true, 180_000)
+  await until('it was up', ({ state }) => state !== 'STARTING', 180_000)
   const end = (signal: NodeJS.Signals) => {
     child.kill(signal)
     return finished

@@ -64,3 +64,19 @@ test('a long call tells how far it is', async () => {
   expect(shares.at(-1)).toBe(1)
   await one.close()
 })
+
+test('a call of generate tells how many tokens it has drawn, in few messages', async () => {
+  const one = thread().engine(INFO)
+  await one.open({ spec: SPEC, weights: randomWeights(SPEC, 1) })
+  const samples = Array.from({ length: 16 }, (_, seed) => ({ prompt: randomTokens(SPEC, 4, seed), seed }))
+  const counts: number[] = []
+  await one.generate(
+    { samples, maxNewTokens: 24, temperature: 1, stopTokens: [] },
+    { onDrawn: (tokens) => void counts.push(tokens) },
+  )
+  expect(counts.length).toBeGreaterThan(10)
+  expect(counts.length).toBeLessThanOrEqual(128)
+  expect(counts).toEqual([...counts].sort((a, b) => a - b))
+  expect(counts.at(-1)).toBe(16 * 24)
+  await one.close()
+})

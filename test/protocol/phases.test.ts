@@ -92,3 +92,41 @@ test('a phase ends with its work, also if that fails', async () => {
   expect(phases.list()).toEqual([])
   expect(await NO_PHASES.run('save', {}, async () => 'done')).toBe('done')
 })
+
+test('a phase whose size is known shows a share before its first piece is done', async () => {
+  const phases = clocked()
+  await phases.run('train', { unit: 'tokens', total: 4160 }, () => {
+    now += 20_000
+    expect(phases.list().map(doingText)).toEqual(['training 0 %, 0 of 4,160 tokens'])
+  })
+})
+
+test('answers that are being written count in part, and the tokens tell the speed', async () => {
+  const phases = clocked()
+  await phases.run('write', { unit: 'answers', total: 64 }, (at) => {
+    now += 10_000
+    at(16.8, undefined, 420)
+    expect(phases.list().map(doingText)).toEqual(['writing answers 26 %, 16 of 64 answers, 42 tokens/s'])
+  })
+})
+
+test('before enough is done, the remaining time is by how long the last phase of its kind took', async () => {
+  const phases = clocked()
+  await phases.run('train', { unit: 'tokens', total: 1000 }, () => pass(20_000))
+  await phases.run('train', { unit: 'tokens', total: 2000 }, () => {
+    pass(10_000)
+    expect(phases.list()[0]).toMatchObject({ fraction: 0, secondsLeft: 30 })
+    pass(40_000)
+    expect(phases.list()[0]).not.toHaveProperty('secondsLeft')
+  })
+})
+
+test('a count that begins again, as after a lost device, does not go back', async () => {
+  const phases = clocked()
+  await phases.run('write', { unit: 'answers', total: 10 }, (at) => {
+    pass(3000)
+    at(6, undefined, 60)
+    at(1, undefined, 10)
+    expect(phases.list()[0]).toMatchObject({ done: 6, tokensPerSecond: 20 })
+  })
+})

@@ -290,4 +290,10 @@ test('a round and an evaluation tell how many answers have ended, while others a
     expect(done.length).toBeGreaterThan(1)
     expect(done.at(-1)).toBe(total)
   }
+  // Long before the first answer has ended, there is something to see.
+  for (const { done, tokens } of [evaluated!, written!]) {
+    expect(done[0]).toBeGreaterThan(0)
+    expect(done[0]).toBeLessThan(1)
+    expect(tokens).toBeGreaterThan(12)
+  }
 })

@@ -92,11 +92,12 @@ export function createScriptedEngine(options: ScriptOptions): ScriptedEngine {
     async open({ version }) {
       engine.version = version ?? 0
     },
-    async generate(request, { signal, control, onToken, onFinish } = {}) {
+    async generate(request, { signal, control, onToken, onDrawn, onFinish } = {}) {
       requests.push(request)
       const sequences = request.samples.map((sample) =>
         begin(sample, Math.min(request.maxNewTokens, sample.maxNewTokens ?? Infinity), engine.version),
       )
+      let count = 0
       const told = new Set<number>()
       const tell = (sample: number): void => {
         if (told.has(sample)) return
@@ -111,6 +112,8 @@ export function createScriptedEngine(options: ScriptOptions): ScriptedEngine {
         for (const sample of live) {
           if (told.has(sample)) continue
           const token = sequences[sample]!.step()
+          count += 1
+          onDrawn?.(count)
           onToken?.({ sample, token, logprob: sequences[sample]!.logprob(), entropy: ENTROPY })
           if (sequences[sample]!.hasEnded()) tell(sample)
         }

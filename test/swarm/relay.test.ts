@@ -7,7 +7,9 @@ import { afterEach, expect, test } from 'vitest'
 import { resolvePaths } from '../../daemon/config/paths.ts'
 import { defaultConfig } from '../../daemon/config/schema.ts'
 import { createClient } from '../../daemon/control/api/client.ts'
-import { runNode } from '../../daemon/relay.ts'
+import { startBy } from '../../daemon/node/start.ts'
+import { after } from '../../daemon/platform/index.ts'
+import { run } from '../../daemon/relay.ts'
 import { decodeInvite } from '../../protocol/wire/index.ts'
 import { draft, startNode, stopNodes, until } from './helpers.ts'
 
@@ -24,12 +26,17 @@ test('connects nodes with tasks that it does not have, answers the command line,
     { home },
     { env: {}, cwd: '/', homedir: '/', tmpdir: tmpdir(), uid: 0, platform: process.platform },
   )
-  const relay = await runNode({
+  const start = startBy(
+    { area: 'relay', pid: process.pid, host: 'here', run: 'r1' },
+    { load: async () => ({ run }), now: Date.now, monotonic: () => performance.now(), after },
+  )
+  const relay = await start({
     config,
     readConfig: () => config,
     checkConfig: async () => {},
     paths,
     signal: new AbortController().signal,
+    interrupt: () => {},
     onProgress: () => {},
   })
   const client = createClient({ socket: paths.socket })

@@ -87,13 +87,13 @@ test('sparklines take the newest to the right', () => {
   ]).toHaveLength(5)
 })
 
-test('rows are cut and filled by what is seen, not by colour codes', () => {
+test('rows are cut between words and filled by what is seen, not by colour codes', () => {
   const row = [['ok', 'good'], ' and ', ['bold', 'bold']] as const
   expect(visibleWidth(fitRow(row, 15, theme))).toBe(15)
   const plain = fitRow(row, 8, colour).replace(/\u001b\[[0-9;]*m/g, '')
-  expect(plain).toBe('good an…')
+  expect(plain).toBe('good…   ')
   expect(fitRow(spread('left', 'right', 12), 12, theme)).toBe('left   right')
-  expect(fitRow(spread('much too long', 'right', 12), 12, theme)).toBe('much t right')
+  expect(fitRow(spread('much too long', 'right', 12), 12, theme)).toBe('much   right')
 })
 
 test('a curve is even in time however its points lie', () => {

@@ -37,7 +37,7 @@ export function attentionRows(view: View, theme: Theme, height: number): Row[] {
 }
 
 function idle({ training: t }: Snapshot): string {
-  return t?.next && t.step === 0 ? `nothing to do: ${nextText(t.next, 0)}` : 'nothing to do'
+  return t?.next && t.step === 0 ? `nothing needs you: ${nextText(t.next, 0)}` : 'nothing needs you'
 }
 
 /** Shows commands as they are typed on this screen. */

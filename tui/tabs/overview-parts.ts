@@ -5,22 +5,23 @@ import {
   accuracyText,
   agentsText,
   averagedText,
+  awaitedTexts,
   bytes,
   count,
   decimal,
   directionOf,
-  doingText,
   duration,
   type GroupCounts,
   groupsText,
   type HeadsInfo,
   heldOutMoved,
   learntFrom,
-  nextText,
+  nextTexts,
   percent,
   refusalsText,
   shareOf,
   sharingText,
+  shorterTexts,
   si,
   signed,
 } from '../../protocol/api/index.ts'
@@ -39,6 +40,16 @@ import {
 } from '../widgets/judge.ts'
 import type { Piece, Row } from '../widgets/row.ts'
 import { firstThatFits, rowWidth, spread } from '../widgets/row.ts'
+
+/** Why a chart has no value yet. */
+export function emptyText(
+  { snapshot }: Pick<View, 'snapshot'>,
+  of: Parameters<typeof awaitedTexts>[1],
+  width: number,
+): string {
+  if (!snapshot) return 'waiting for the daemon'
+  return firstThatFits(width, awaitedTexts(snapshot, of)) as string
+}
 
 export const values = (view: View, name: string): number[] =>
   (view.series.get(name) ?? []).map(([, , v]) => v)
@@ -67,7 +78,7 @@ export function learningRows(view: View, width: number, height: number, theme: T
         curve,
         {
           ...{ width, height: chartHeight, label: axisDecimal, span: 0.1 },
-          empty: points ? 'no step yet' : 'loading',
+          empty: points || view.snapshot ? emptyText(view, 'step', width) : 'loading',
         },
         theme,
       ),
@@ -158,15 +169,12 @@ export function machineRows(view: View, width: number, theme: Theme): Row[] {
   ]
 }
 
-const speed = (value: number | undefined): string => `${si(value).padStart(6)} tok/s`
+const speed = (value: number | undefined): string =>
+  value === undefined ? 'none yet' : `${si(value).padStart(6)} tok/s`
 
 /** What takes a while right now: as many facts as fit. */
 export function doingRows(snapshot: View['snapshot'], width: number): Row[] {
-  return (snapshot?.phases ?? []).slice(0, 2).map((phase) => {
-    const facts = doingText(phase).split(', ')
-    while (facts.length > 1 && facts.join(', ').length > width) facts.pop()
-    return facts.join(', ')
-  })
+  return (snapshot?.phases ?? []).slice(0, 2).map((phase) => firstThatFits(width, shorterTexts(phase)))
 }
 
 /** What is it doing? */
@@ -184,13 +192,13 @@ export function stepRows({ snapshot }: View, width: number, theme: Theme): Row[]
           `${name.slice(0, 8).padEnd(9)}${bar(seconds / longest, width - 19, theme)} ${`${seconds.toFixed(2)} s`.padStart(8)}`,
       ),
   ]
-  if (running.length > 0 && training?.next) rows.push(nextText(training.next, training.step))
+  if (running.length > 0 && training?.next)
+    rows.push(firstThatFits(width, nextTexts(training.next, training.step)))
   const batch = training?.batch
-  rows.push(
-    batch
-      ? `batch ${batch.own} own + ${batch.foreign} foreign groups, ${batch.rollouts} rollouts`
-      : 'batch -',
-  )
+  if (batch) {
+    const groups = `batch ${batch.own} own + ${batch.foreign} foreign groups`
+    rows.push(firstThatFits(width, [`${groups}, ${batch.rollouts} rollouts`, groups]))
+  } else if (running.length === 0) rows.push(emptyText({ snapshot }, 'step', width))
   if (training?.staleness)
     rows.push(`staleness p50 ${training.staleness.p50}  p95 ${training.staleness.p95} versions`)
   return rows
@@ -244,7 +252,8 @@ export function swarmRows(view: View, width: number, height: number, theme: Them
   const { snapshot, rates } = view
   const { swarm, rollouts: r } = snapshot ?? {}
   if (!snapshot) return []
-  if (!swarm?.enabled) return ['off: this node trains alone', learntPieces(view, theme, width)]
+  if (!swarm) return ['starting']
+  if (!swarm.enabled) return ['off: this node trains alone', learntPieces(view, theme, width)]
   const all = Object.values(r?.refused ?? {}).reduce((sum, n) => sum + n, 0)
   const rate = (perMinute: number | undefined) => (perMinute === undefined ? '' : `  ${si(perMinute)} /min`)
   const traffic = (perSecond: number | undefined) =>

@@ -70,7 +70,7 @@ function Plugins({ view, ui, columns, rows, theme }: TabProps): ReactElement {
           { items: found, columns: columnsOf(theme), width: columns - 4, height: rows - low - 2, cursor },
           theme,
         )
-      : ['no data about plugins yet']
+      : ['the node has not loaded its plugins yet']
   return (
     <Box flexDirection="column">
       <Panel

@@ -18,6 +18,7 @@ import { Panel, Side } from '../widgets/panel.tsx'
 import type { Piece, Row } from '../widgets/row.ts'
 import { type Column, tableRows } from '../widgets/table.ts'
 import { wrapText } from '../widgets/wrap.ts'
+import { emptyText } from './overview-parts.ts'
 import type { Tab, TabProps, TabUi } from './tab.ts'
 
 export const rollouts: Tab = {
@@ -31,7 +32,7 @@ export const rollouts: Tab = {
     const found = groupsOf(view, ui)
     const chosen = found[Math.min(ui.cursor, Math.max(0, found.length - 1))]
     if (ui.open && chosen) return groupRows(chosen, view, ui, columns - 1, theme)
-    if (found.length === 0) return [noGroups(view, ui)]
+    if (found.length === 0) return [noGroups(view, ui, columns)]
     const list = { items: found, columns: COLUMNS, width: columns, height: rows - 2, cursor: ui.cursor }
     return [...tableRows(list, theme), ...sharesRows(view, theme)].slice(0, rows)
   },
@@ -76,10 +77,10 @@ function groupsOf({ groups, events }: View, ui: TabUi): GroupView[] {
 }
 
 /** Why the list is empty. */
-function noGroups({ isRecording }: View, ui: TabUi): string {
-  if (isRecording) return 'a recording has no groups'
+function noGroups(view: View, ui: TabUi, width: number): string {
+  if (view.isRecording) return 'a recording has no groups'
   if (ui.filter !== '' || KINDS[ui.sort % KINDS.length] !== 'all') return 'no group matches the filter'
-  return 'no groups yet'
+  return emptyText(view, 'answers', width)
 }
 
 const searched = ({ task, seed, authorName, question = '', key = '', samples = [] }: GroupView): string =>
@@ -107,7 +108,7 @@ function Rollouts({ view, ui, columns, rows, theme }: TabProps): ReactElement {
           { items: groups, columns: COLUMNS, width: left - 4, height: rows - 2 - foot.length - 1, cursor },
           theme,
         )
-      : [noGroups(view, ui)]
+      : [noGroups(view, ui, left - 4)]
   while (list.length < rows - 2 - foot.length) list.push('')
   return (
     <Side>

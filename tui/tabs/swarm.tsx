@@ -101,7 +101,8 @@ function Swarm(props: TabProps): ReactElement {
 /** This node first, then its peers. */
 function listRows({ view, ui, theme }: TabProps, width: number, height: number): Row[] {
   const { snapshot } = view
-  if (!snapshot) return ['no data yet']
+  if (!snapshot) return ['waiting for the daemon']
+  if (!snapshot.swarm) return ['starting']
   if (snapshot.swarm?.enabled === false) return ['the swarm is off: this node trains alone']
   const { node, model, rollouts } = snapshot
   const self: Row = [
@@ -128,10 +129,14 @@ function compactSwarm(props: TabProps): Row[] {
 
 function sharingRows(view: View, width: number, theme: Theme): Row[] {
   const { snapshot } = view
+  if (snapshot && !snapshot.swarm) return ['starting']
   const sharing = snapshot?.sharing
   const learnt = learntPieces(view, theme, width)
   if (!sharing)
-    return [learnt, snapshot?.swarm?.enabled ? 'no group of a peer has arrived yet' : 'the swarm is off']
+    return [
+      learnt,
+      snapshot?.swarm?.enabled === false ? 'the swarm is off' : 'no group of a peer has arrived yet',
+    ]
   const names = new Map(snapshot.swarm?.peers.map(({ id, name }) => [id, name]))
   const parts = sharing.contributors.map(({ peer, share, weight, effect, setAside }) => {
     const found = setAside

@@ -10,7 +10,7 @@ import { evenly, inWindow } from '../widgets/curve.ts'
 import { trend } from '../widgets/judge.ts'
 import { Lines, Panel, Side } from '../widgets/panel.tsx'
 import { cell, firstThatFits, type Row, rowWidth, spread } from '../widgets/row.ts'
-import { rewardPoints } from './overview-parts.ts'
+import { emptyText, rewardPoints } from './overview-parts.ts'
 import type { Tab, TabProps, TabUi } from './tab.ts'
 
 interface Chart {
@@ -27,6 +27,8 @@ interface Chart {
   span?: number
   most?: number
   limit?: number
+  /** What gives it points; default: a step. */
+  of?: 'step' | 'evaluation' | 'answers'
 }
 
 const share = (value: number): string => `${(value * 100).toFixed(0)} %`
@@ -50,6 +52,7 @@ const CHARTS: readonly Chart[] = [
     axis: axisPercent,
     ...SHARE,
     points: evaluations,
+    of: 'evaluation',
     note: evaluationNote,
   },
   {
@@ -76,17 +79,27 @@ const CHARTS: readonly Chart[] = [
     series: 'generate_speed',
     text: (v) => si(v),
     min: 0,
+    of: 'answers',
     note: ({ snapshot }) => `train ${si(snapshot?.training?.trainTokensPerSecond)}`,
   },
   { title: 'gradient norm', series: 'gradient_norm', text: (v) => decimal(v, 2), axis: axisDecimal, min: 0 },
   { title: 'clipped tokens', series: 'clipped', text: share, axis: axisPercent, ...SHARE, min: 0 },
   { title: 'effective sample size', series: 'ess', text: share, axis: axisPercent, ...SHARE, min: 0 },
-  { title: 'groups with signal', series: 'signal', text: share, axis: axisPercent, ...SHARE, min: 0 },
+  {
+    title: 'groups with signal',
+    series: 'signal',
+    text: share,
+    axis: axisPercent,
+    ...SHARE,
+    of: 'answers',
+    min: 0,
+  },
   {
     title: 'completion tokens',
     series: 'completion_tokens',
     text: (v) => v.toFixed(0),
     axis: axisDecimal,
+    of: 'answers',
     min: 0,
   },
   {
@@ -133,10 +146,10 @@ function csvOf(view: View, ui: TabUi): string {
 const pointsOf = (chart: Chart, view: View): readonly SeriesPoint[] =>
   (chart.points ?? ((v: View) => v.series.get(chart.series)))(view) ?? []
 
-/** Tells a curve that has not arrived yet from one without points. */
-function emptyText(chart: Chart, view: View): string {
-  const arrived = chart.points ? view.snapshot !== undefined : view.series.has(chart.series)
-  return arrived ? 'no data yet' : 'loading'
+/** Tells a curve that has not arrived yet from one without points, and what that one waits for. */
+function whyEmpty({ points, series, of = 'step' }: Chart, view: View, width: number): string {
+  const arrived = view.snapshot !== undefined && (points !== undefined || view.series.has(series))
+  return arrived || view.snapshot?.state === 'STARTING' ? emptyText(view, of, width) : 'loading'
 }
 
 /** Exponential moving average; the newest point has weight 0.1. */
@@ -241,7 +254,7 @@ function chartRows(
         width,
         height: height - 1,
         label: chart.axis ?? chart.text,
-        empty: emptyText(chart, view),
+        empty: whyEmpty(chart, view, width),
         logarithm: ui.logarithm,
         ...(chart.min === undefined ? {} : { min: chart.min }),
         ...(chart.span === undefined ? {} : { span: chart.span }),

@@ -73,7 +73,7 @@ function quantile(freedom: number): number {
   return Z + (Z ** 3 + Z) / (4 * freedom) + (5 * Z ** 5 + 16 * Z ** 3 + 3 * Z) / (96 * freedom ** 2)
 }
 
-const WORKING = new Set<string>(['GENERATING', 'TRAINING', 'EVALUATING', 'SAVING'])
+const WORKING = new Set<string>(['STARTING', 'GENERATING', 'TRAINING', 'EVALUATING', 'SAVING'])
 
 export function stateTone(state: Snapshot['state'] | 'LOST'): Tone {
   if (state === 'DEGRADED' || state === 'LOST') return 'failure'

@@ -73,7 +73,8 @@ export async function whenUp(
   let told = began
   for (;;) {
     await pause()
-    const found = (await health()) ?? ended()
+    const answer = await health()
+    const found = answer?.state === 'STARTING' ? ended() : (answer ?? ended())
     if (found !== undefined) return found
     const now = clock()
     if (now - told >= TELL_EVERY_MS) {

@@ -46,12 +46,16 @@ export async function runForeground(
   const lineage = relay ? undefined : sayContinued(context, loaded)
 
   const starting = new AbortController()
+  const interrupted = new WaggleError('E_USAGE', 'interrupted')
+  const progress = createProgressLine(context)
   let node: NodeHandle | undefined
   let signals = 0
   const stop = (words: string): void => {
     context.say(words)
-    starting.abort(new WaggleError('E_USAGE', 'interrupted'))
-    node?.stop().catch((error) => context.say(`error: ${messageOf(error)}`))
+    starting.abort(interrupted)
+    node
+      ?.stop(undefined, { onProgress: progress.show })
+      .catch((error) => context.say(`error: ${messageOf(error)}`))
   }
   const offSignals = io.onSignal((signal) => {
     signals += 1
@@ -72,7 +76,6 @@ export async function runForeground(
     if (node) void answerSignal(signal, context, node)
   })
 
-  const progress = createProgressLine(context)
   let narrator: ReturnType<typeof createNarrator> | undefined
   let record: ReturnType<typeof createRunFile> | undefined
   try {
@@ -81,7 +84,6 @@ export async function runForeground(
     if (!relay && model !== 'default' && !isAbsolute(model)) {
       await (await import('../model/locate.ts')).locateModel(context, model)
     }
-    context.say('  loading the program')
     const { runNode } = await (relay ? io.loadRelay() : io.loadNode())
     node = await runNode({
       config,
@@ -91,6 +93,7 @@ export async function runForeground(
       lineage,
       ...(join !== undefined && isInvite(join) && { invite: join }),
       signal: starting.signal,
+      interrupt: () => starting.abort(interrupted),
       onProgress: progress.show,
     })
     progress.end()
@@ -101,6 +104,7 @@ export async function runForeground(
       context,
       node,
       config.tasks.map(({ name }) => name),
+      { clearLine: progress.end },
     )
     record = createRunFile(
       { directory: paths.runs, config: stringify(config) },
@@ -111,8 +115,9 @@ export async function runForeground(
     if (join !== undefined && !starting.signal.aborted) await joinOrStop(context, node, join)
     return await node.whenStopped
   } catch (error) {
-    // Interrupted during the start: there is nothing to report.
+    // Interrupted during the start, by a signal or by `waggle stop`: there is nothing to report.
     if (signals > 0 && node === undefined) return EXIT.interrupted
+    if (error === interrupted) return EXIT.ok
     throw error
   } finally {
     progress.end()

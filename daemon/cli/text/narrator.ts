@@ -27,6 +27,7 @@ export function createNarrator(
   context: Context,
   node: NodeHandle,
   tasks: readonly string[],
+  { clearLine = () => {} }: { clearLine?: () => void } = {},
 ): { introduce(): void; close(): void } {
   const { io, json, quiet, verbose } = context
   const format = logFormat(context)
@@ -35,6 +36,8 @@ export function createNarrator(
   const priority = (event: Event): string =>
     io.env.JOURNAL_STREAM && !io.stderr.isTTY ? PRIORITY[eventLevel(event)] : ''
   const tell = (event: Event): void => {
+    // A line of progress, as while the node stops, is drawn again below.
+    clearLine()
     if (json) return void io.stdout.write(`${JSON.stringify(event)}\n`)
     if (LOG_LEVELS.indexOf(eventLevel(event)) > LOG_LEVELS.indexOf(limit)) return
     if (format === 'json') return void io.stderr.write(`${priority(event)}${JSON.stringify(event)}\n`)
@@ -45,6 +48,7 @@ export function createNarrator(
   let said: string | undefined
   const sayStatus = (): void => {
     if (json || quiet) return
+    clearLine()
     const line = statusLine(node.snapshot())
     // The same line again would say nothing.
     if (line !== said) io.stdout.write(`${line}\n`)

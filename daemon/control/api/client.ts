@@ -130,7 +130,7 @@ function unreachable(place: Place, cause: NodeJS.ErrnoException): WaggleError {
     case 'ENOENT':
     case 'ECONNREFUSED':
       return new WaggleError('E_NOT_RUNNING', `no daemon is running (nothing answers on ${where})`, {
-        hint: 'Start one with `waggle up`. If it uses another --home, give the same --home here.',
+        hint: 'Start one with `waggle up`; it answers some seconds later. If it uses another --home, give the same --home here.',
         cause,
       })
     case 'EACCES':

@@ -42,6 +42,13 @@ export interface StepFacts {
   rolledBack?: boolean
 }
 
+/** A round or a step that has ended. */
+interface Work {
+  at: number
+  tokens: number
+  seconds: number
+}
+
 interface RecentGroup {
   task: string
   rewards: number[]
@@ -92,20 +99,26 @@ export function createTelemetry(
   const evaluations: Evaluation[] = [...(history.evaluations ?? [])].slice(-MAX_EVALUATIONS)
   const alerts: Alert[] = []
   const guards: Record<string, number> = {}
-  const generation: { at: number; tokens: number }[] = []
-  const trained: { at: number; tokens: number }[] = []
+  const generation: Work[] = []
+  const trained: Work[] = []
   const counters: Counters = { generated: 0, published: 0 }
   let last: (StepFacts & { learningRate: number }) | undefined
   let lastRound: { seconds: number } | undefined
   let lastCheckpoint: CheckpointInfo | undefined
 
-  const rate = (events: { at: number; tokens: number }[]): number | undefined => {
+  const rate = (events: Work[]): number | undefined => {
     const time = now()
-    while (events.length > 0 && events[0]!.at < time - RATE_MS) events.shift()
-    if (events.length < 2) return undefined
+    while (events.length > 1 && events[0]!.at < time - RATE_MS) events.shift()
+    const [first, ...more] = events
+    if (first === undefined) return undefined
+    if (more.length === 0) {
+      // A real model takes minutes for a round, so the last one counts until the next may have ended.
+      const isOld = time - first.at > Math.max(RATE_MS, 3000 * first.seconds)
+      return isOld ? undefined : first.tokens / Math.max(0.001, first.seconds)
+    }
     // The window starts at the end of the first event, so that event's tokens do not count.
-    const tokens = events.slice(1).reduce((sum, event) => sum + event.tokens, 0)
-    return tokens / Math.max(0.001, (time - events[0]!.at) / 1000)
+    const tokens = more.reduce((sum, event) => sum + event.tokens, 0)
+    return tokens / Math.max(0.001, (time - first.at) / 1000)
   }
   const share = (test: (group: RecentGroup) => boolean): number => recent.filter(test).length / recent.length
   const meanReward = (): number | undefined => {
@@ -138,13 +151,13 @@ export function createTelemetry(
     },
 
     round({ seconds, tokens }) {
-      generation.push({ at: now(), tokens })
+      generation.push({ at: now(), tokens, seconds })
       lastRound = { seconds }
     },
 
     step(facts, learningRate) {
       last = { ...facts, learningRate }
-      trained.push({ at: now(), tokens: facts.realTokens })
+      trained.push({ at: now(), tokens: facts.realTokens, seconds: facts.seconds })
       if (!facts.rolledBack) trainedOn.add(facts.trainedOn)
       // Not the mean over recent groups: its points would share groups, and noise would look like a trend.
       if (sinceStep.length > 0) rewards.push([now(), facts.step, mean(sinceStep)])

@@ -8,12 +8,14 @@ import type {
   EvalResult,
   HeadsInfo,
   LimitsInfo,
+  PhaseInfo,
   PhaseName,
   Phases,
   ReconfigureResult,
   SharingInfo,
   Snapshot,
   StateWord,
+  TrainingInfo,
   TrainingPhase,
   WeightsMet,
 } from '../../../protocol/api/index.ts'
@@ -107,7 +109,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
         // Read each time, because the engine changes when a device fails.
         engine: policy.trainer.info,
         model: { ...facts.model, policy: { lineage, tokenizer, version } },
-        training: { ...telemetry.training(version), next: parts.next() },
+        training: { ...speedsOf(phases), ...telemetry.training(version), next: parts.next() },
         ...(trained.length > 0 ? { trained } : {}),
         evaluations: [...telemetry.evaluations],
         rollouts: telemetry.rollouts({
@@ -163,5 +165,18 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
       const stopped = stopping
       return parts.follow(undefined, options, () => stopped)
     },
+  }
+}
+
+/** Speeds of what runs, for as long as no round and no step has ended. */
+function speedsOf(
+  phases: readonly PhaseInfo[],
+): Pick<TrainingInfo, 'generateTokensPerSecond' | 'trainTokensPerSecond'> {
+  const find = (name: PhaseName) => phases.find((phase) => phase.name === name)
+  const generated = (find('write') ?? find('evaluate'))?.tokensPerSecond
+  const trained = find('train')?.perSecond
+  return {
+    ...(generated === undefined ? {} : { generateTokensPerSecond: generated }),
+    ...(trained === undefined ? {} : { trainTokensPerSecond: trained }),
   }
 }

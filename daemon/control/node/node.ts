@@ -89,9 +89,11 @@ export interface RunOptions {
   invite?: string
   /** Aborted when the user interrupts the start. */
   signal: AbortSignal
+  /** Aborts `signal`, for a start that is asked to end through the control API. */
+  interrupt(): void
   /** Progress of the start, one line at a time. */
   onProgress: (progress: Progress) => void
 }
 
-/** Starts a whole node, including its control server. Resolves when it is training, with or without peers. */
+/** Starts a whole node, first of all its control server. Resolves when it is training, with or without peers. */
 export type RunNode = (options: RunOptions) => Promise<NodeHandle>

@@ -110,6 +110,8 @@ export function createSteadyEngine({
         const options = {
           onFinish,
           ...(onToken ? { onToken } : {}),
+          // Begins again after a failure; whoever shows it keeps the largest count.
+          ...(tell.onDrawn ? { onDrawn: tell.onDrawn } : {}),
           ...(signal ? { signal } : {}),
           ...(control ? { control: placed(control, placesOf) } : {}),
         }

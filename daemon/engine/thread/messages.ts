@@ -41,10 +41,17 @@ export const PLAIN_CALLS = [
 
 export type PlainCall = (typeof PLAIN_CALLS)[number]
 
+/** What a call of `generate` wants to hear while it runs. */
+export interface Tells {
+  tokens: boolean
+  counts: boolean
+  finishes: boolean
+}
+
 /** A thread may serve several engines, each with its own core. */
 export type WorkerCall = { id: number; engine: number } & (
   | { method: 'open'; request: OpenRequest }
-  | { method: 'generate'; request: GenerateRequest; tells: { tokens: boolean; finishes: boolean } }
+  | { method: 'generate'; request: GenerateRequest; tells: Tells }
   | {
       [Name in PlainCall]: {
         method: Name
@@ -64,7 +71,7 @@ export interface WorkerReply {
   drawn?: readonly (DrawnToken & { call: number })[]
   /** A sequence that has ended, while its call goes on. */
   finished?: { sample: number; written: Sample }
-  /** The share of a running call that is done. */
+  /** How far a running call is: its share, or for `generate` the tokens drawn so far. */
   progress?: number
   /** A notice for the user, not an answer to a call. */
   notice?: string

@@ -44,7 +44,7 @@ export function createEngineThread({
     number,
     { resolve(value: unknown): void; reject(error: Error): void } & Pick<
       GenerateOptions,
-      'onToken' | 'onFinish'
+      'onToken' | 'onDrawn' | 'onFinish'
     > &
       WithProgress
   >()
@@ -71,6 +71,7 @@ export function createEngineThread({
     const call = pending.get(id)
     if (progress !== undefined) {
       call?.onProgress?.(progress)
+      call?.onDrawn?.(progress)
       return
     }
     if (finished) {
@@ -157,7 +158,11 @@ export function createEngineThread({
             },
           }),
         generate(request, options = {}) {
-          const tells = { tokens: options.onToken !== undefined, finishes: options.onFinish !== undefined }
+          const tells = {
+            tokens: options.onToken !== undefined,
+            counts: options.onDrawn !== undefined,
+            finishes: options.onFinish !== undefined,
+          }
           return ask({ method: 'generate', request, tells }, options)
         },
         ...(Object.fromEntries(

@@ -3,7 +3,7 @@
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Core, GenerateCall } from '../core.ts'
-import type { DrawnToken } from '../engine.ts'
+import type { DrawnToken, GenerateRequest } from '../engine.ts'
 import { createCuts } from './cuts.ts'
 import { createInFlight } from './in-flight.ts'
 import { openLine } from './line.ts'
@@ -87,6 +87,15 @@ export function serveCore<Options>(
     const tell = (): void => {
       if (drawn.length > 0) line.send({ id: 0, drawn: drawn.splice(0) })
     }
+    const listenerOf = ({ id, request, tells }: GenerateListening): Listener | undefined => {
+      const counts = tells.counts && counted(request, (progress) => line.send({ id, progress }))
+      if (tells.tokens)
+        return (token) => {
+          drawn.push({ ...token, call: id })
+          if (counts) counts()
+        }
+      return counts || undefined
+    }
     const joining = ({ id, request, tells }: GenerateMessage): GenerateCall => {
       open.add(id)
       return {
@@ -94,7 +103,7 @@ export function serveCore<Options>(
         steering: {
           isAborted: () => cuts.isAborted(id),
           newCuts: () => cuts.newCuts(id),
-          onToken: tells.tokens ? (token) => void drawn.push({ ...token, call: id }) : undefined,
+          onToken: listenerOf({ id, request, tells }),
           onFinish: tells.finishes
             ? (sample, written) => {
                 tell()
@@ -171,6 +180,21 @@ export function serveCore<Options>(
 }
 
 type GenerateMessage = Extract<WorkerCall, { method: 'generate' }>
+type GenerateListening = Pick<GenerateMessage, 'id' | 'request' | 'tells'>
+type Listener = (token: DrawnToken) => void
+
+/** Most messages about the number of tokens that one call has drawn. */
+const COUNT_MESSAGES = 128
+
+/** Counts drawn tokens, and tells now and then how many they are. */
+function counted({ samples, maxNewTokens }: GenerateRequest, tell: (tokens: number) => void): () => void {
+  const every = Math.ceil((samples.length * maxNewTokens) / COUNT_MESSAGES)
+  let tokens = 0
+  return () => {
+    tokens += 1
+    if (tokens % every === 0) tell(tokens)
+  }
+}
 type PlainCallMessage = Exclude<WorkerCall, { method: 'generate' }>
 
 function perform(core: Core, call: Exclude<PlainCallMessage, { method: 'start' }>): unknown {

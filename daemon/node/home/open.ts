@@ -4,7 +4,8 @@ import type { Paths } from '../../config/paths.ts'
 import { createLogFile } from '../../control/journal/log-file.ts'
 import { type Home, openHome } from '../../store/home.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
-import { type Identity, loadIdentity } from '../../swarm/index.ts'
+// Not by swarm/index.ts, which loads all of libp2p.
+import { type Identity, loadIdentity } from '../../swarm/peers/identity.ts'
 import type { Begun } from '../begin.ts'
 
 export async function openNodeHome(

@@ -93,16 +93,17 @@ export async function scorePrompts(
     const order = await makeOrder({ prompt, rollouts: 1 }, undefined, room, { tokenizer, tasks, compose })
     orders.push(order!)
   }
-  const done = { sampled: 0, greedy: 0 }
+  const done = { sampled: { answers: 0, tokens: 0 }, greedy: { answers: 0, tokens: 0 } }
   /** Returns the scores of the answers to each order. */
   const ask = async (answers: number, how: keyof typeof done, at: At): Promise<number[][]> => {
     const sequences = orders.map((order, i) =>
       Array.from({ length: answers }, (_, j) => beginSequence(order, j * orders.length + i)),
     )
     const by = { sampler, tokenizer, compose }
-    const onDone = (count: number): void => {
-      done[how] = count
-      at(done.sampled + done.greedy)
+    const onDone = (answers: number, tokens: number): void => {
+      done[how] = { answers, tokens }
+      const { sampled, greedy } = done
+      at(sampled.answers + greedy.answers, undefined, sampled.tokens + greedy.tokens)
     }
     const temperature = how === 'greedy' ? 0 : 1
     await writeSequences(sequences.flat(), { ...ends, temperature, signal, onDone }, by)

@@ -16,8 +16,11 @@ export interface WriteOptions {
   context: number
   temperature: number
   signal?: AbortSignal | undefined
-  /** Called with the number of sequences that have ended, each time one does. */
-  onDone?: ((sequences: number) => void) | undefined
+  /**
+   * Called now and then with the number of sequences that have ended, and of tokens drawn in this call. A sequence that
+   * is being written counts in part, by its tokens as a share of `maxNewTokens`.
+   */
+  onDone?: ((sequences: number, tokens: number) => void) | undefined
 }
 
 /** Follows sequences while they are written, and can cut them; see steering.ts. */
@@ -59,7 +62,12 @@ export async function writeSequences(
   const { sampler, tokenizer, watcher } = by
   const { signal, maxNewTokens, temperature, onDone } = options
   let total = 0
-  const tell = (): void => onDone?.(sequences.filter(({ finish }) => finish !== undefined).length)
+  /** `running`: tokens of sequences that the sampler is writing. */
+  const tell = (running: number): void => {
+    const ended = sequences.filter(({ finish }) => finish !== undefined).length
+    const open = Math.min(running / maxNewTokens, sequences.length - ended)
+    onDone?.(ended + open, total + running)
+  }
   for (;;) {
     const open: Sequence[] = []
     for (const sequence of sequences) {
@@ -71,6 +79,8 @@ export async function writeSequences(
     if (open.length === 0) return total
     const toReply = new Set<Sequence>()
     const taken = new Set<number>()
+    const before = total
+    let drawn = 0
     const take = (sample: number, written: Sample): void => {
       if (taken.has(sample)) return
       taken.add(sample)
@@ -81,7 +91,7 @@ export async function writeSequences(
       if (written.finish === 'aborted') return
       if (endAnswer(sequence, written.finish, tokenizer)) toReply.add(sequence)
       watcher?.ended(sequence)
-      tell()
+      tell(Math.max(0, drawn - (total - before)))
     }
     const control = watcher && createControl()
     if (control) watcher.begin(open, control)
@@ -95,6 +105,12 @@ export async function writeSequences(
       {
         ...(signal ? { signal } : {}),
         ...(control || onDone ? { onFinish: take } : {}),
+        ...(onDone && {
+          onDrawn(tokens: number) {
+            drawn = tokens
+            tell(Math.max(0, drawn - (total - before)))
+          },
+        }),
         ...(control && {
           control,
           onToken: (token: DrawnToken) => watcher.drawn(open[token.sample]!, token),

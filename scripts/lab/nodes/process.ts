@@ -5,7 +5,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { Evaluation, Snapshot } from '../../../protocol/api/index.ts'
+import type { Evaluation, Health, Snapshot } from '../../../protocol/api/index.ts'
 
 export interface NodeProcess {
   snapshot(): Promise<Snapshot>
@@ -92,7 +92,7 @@ export async function startNode(
     if (exited) throw new Error(`the node stopped:\n${output}`)
     if (
       await call('GET', '/v1/health').then(
-        () => true,
+        (health) => (health as Health).state !== 'STARTING',
         () => false,
       )
     )
