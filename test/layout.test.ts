@@ -147,6 +147,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/control',
     'daemon/main.ts',
     'daemon/relay.ts',
+    'daemon/node/start.ts',
     'daemon/wiring',
     'tui',
   ],
@@ -249,6 +250,20 @@ test('the terminal UI is loaded by one command, when it is asked for', () => {
   expect(users.every(({ from }) => from.startsWith('daemon/cli/'))).toBe(true)
   const statically = readFileSync(join(ROOT, 'daemon/cli/waggle.ts'), 'utf8')
   expect(statically).not.toMatch(/tui\//)
+})
+
+/** Time limits of HTTP calls outside the swarm. */
+const OWN_LIMIT = [
+  'daemon/control/node/swarm-control.ts',
+  'daemon/engine/devices/install/nuget.ts',
+  'daemon/sampler/http/server.ts',
+]
+
+test('time limits go by the clock that is passed in', () => {
+  const offenders = FILES.filter((file) =>
+    readFileSync(join(ROOT, file), 'utf8').includes('AbortSignal.timeout('),
+  )
+  expect(offenders.sort()).toEqual(OWN_LIMIT)
 })
 
 test('nothing asks the clock or chance directly outside the composition roots', () => {

@@ -67,7 +67,7 @@ export async function assemble(
       publish: async (message) => (await pubsub.publish(topic, message)).recipients.length,
       forget: ({ data }) => forgetMessage(pubsub, topic, data),
     },
-    requests: (traffic) => createRequests({ host: () => host, traffic }),
+    requests: (traffic) => createRequests({ host: () => host, traffic, clock }),
     links: {
       cut(peer) {
         for (const connection of [...host.getConnections(peerIdFromString(peer))])
@@ -239,7 +239,7 @@ export async function assemble(
       },
     },
   )
-  const offers = new BulkOffers({}, { host, traffic: records, log })
+  const offers = new BulkOffers({}, { host, traffic: records, clock, log })
   const states =
     by.states &&
     new States(

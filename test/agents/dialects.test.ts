@@ -80,10 +80,12 @@ describe('a retry', () => {
     g = await testGateway({ write: (_, { seed }) => `answer ${seed}` })
     const rollout = await g.open()
     const letGo = g.hold()
+    const first = g.arrival()
     const retry = g.chat(rollout, [user('go')], {}, header)
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await first
+    const second = g.arrival()
     const late = g.chat(rollout, [user('go')])
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await second
     letGo()
     expect((await late).body).toEqual((await retry).body)
     expect((await g.get(`/v1/rollouts/${rollout.id}/calls`)).body.calls).toHaveLength(1)
@@ -111,8 +113,9 @@ describe('a retry', () => {
       ...{ method: 'POST', headers, body, signal: dead.signal },
     })
     await response.body!.getReader().read()
+    const gone = g.departure()
     dead.abort()
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await gone
     letGo()
     const again = await g.post(`${rollout.base_url}/chat/completions`, body, rollout.api_key)
     expect(again.body).toContain('[DONE]')

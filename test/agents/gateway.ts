@@ -1,6 +1,9 @@
 // A gateway on a scripted engine: real HTTP, no model, a clock that the test moves.
 
 import { randomBytes } from 'node:crypto'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { openGateway, type ServedEnvironment } from '../../daemon/agents/index.ts'
 import { createTokenizer, type Tokenizer, type TokenizerFiles } from '../../daemon/policy/tokens/tokenizer.ts'
 import { createWaker } from '../../daemon/rollout/waker.ts'
@@ -20,6 +23,10 @@ export interface TestGateway {
   pass(ms: number): Promise<void>
   /** Sampling waits from now on; call the result to let it go on. */
   hold(): () => void
+  /** Resolves when a request that began after this call has been read to its end. */
+  arrival(): Promise<void>
+  /** Resolves when the client of the request that began last has gone, and the gateway knows. */
+  departure(): Promise<void>
   /** Versions up to this were rolled back. */
   throwAway(version: number): void
   /** Whether another group may be begun. */
@@ -60,6 +67,14 @@ export interface TestOptions {
   modelContext?: number
   environments?: readonly ServedEnvironment[]
   log?: (level: string, message: string) => void
+}
+
+/** Node's channel for requests that its servers begin to read. */
+const REQUESTS = 'http.server.request.start'
+
+/** What the gateway does with a request takes turns of the loop, and no time. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) await new Promise((next) => setImmediate(next))
 }
 
 export async function testGateway({
@@ -126,6 +141,14 @@ export async function testGateway({
       },
     },
   )
+  let latest: IncomingMessage | undefined
+  let onRequest = (_: IncomingMessage): void => {}
+  const look = (message: unknown): void => {
+    latest = (message as { request: IncomingMessage }).request
+    onRequest(latest)
+    onRequest = () => {}
+  }
+  subscribe(REQUESTS, look)
   const call = async (path: string, init: RequestInit): Promise<Answer> => {
     const response = await fetch(path.startsWith('http') ? path : gateway.url + path, init)
     const text = await response.text()
@@ -155,6 +178,15 @@ export async function testGateway({
         resolve()
       }
     },
+    arrival: () =>
+      new Promise((resolve) => {
+        onRequest = (request) => request.once('end', () => void turns().then(resolve))
+      }),
+    departure: async () => {
+      const { socket } = latest!
+      if (!socket.destroyed) await once(socket, 'close')
+      await turns()
+    },
     throwAway(version) {
       thrownAway = version
     },
@@ -171,6 +203,9 @@ export async function testGateway({
       post(`/v1/rollouts/${rollout.id}/reward`, typeof value === 'object' ? value : { value }),
     chat: (rollout, messages, more = {}, headers = {}) =>
       post(`${rollout.base_url}/chat/completions`, { messages, ...more }, rollout.api_key, headers),
-    close: gateway.close,
+    async close() {
+      unsubscribe(REQUESTS, look)
+      await gateway.close()
+    },
   }
 }

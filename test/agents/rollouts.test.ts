@@ -250,15 +250,17 @@ describe('finish', () => {
 describe('opening', () => {
   it('waits for room, and is told to come back if there is none', async () => {
     g.setRoom(false)
+    const asked = g.arrival()
     const first = g.post('/v1/rollouts', { group: 'one' })
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await asked
     g.setRoom(true)
     expect((await first).status).toBe(200)
     g.setRoom(false)
     // Its group is begun already, so it needs no room.
     expect((await g.post('/v1/rollouts', { group: 'one' })).status).toBe(200)
+    const again = g.arrival()
     const second = g.post('/v1/rollouts', { group: 'two' })
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await again
     await g.pass(20_000)
     const { status, headers } = await second
     expect(status).toBe(429)

@@ -175,7 +175,18 @@ describe('a full disk', () => {
     const small = await mountSmallDisk(at, 4_000_000)
     if (!small) return context.skip('may not mount a file system here')
     try {
-      const database = await openDatabase({ directory: join(at, 'db'), retryMs: 50 }, { log })
+      let retry = (): void => {}
+      let retries = 0
+      const later = (run: () => void, ms: number) => {
+        if (ms < 50) {
+          const timer = setTimeout(run, ms)
+          return () => clearTimeout(timer)
+        }
+        retries += 1
+        retry = run
+        return () => {}
+      }
+      const database = await openDatabase({ directory: join(at, 'db'), retryMs: 50 }, { log, later })
       await small.fill(1_000_000)
       const a = database.namespace('a')
       for (let i = 0; i < 20; i++) a.write(`${i}`, value)
@@ -183,10 +194,16 @@ describe('a full disk', () => {
       expect(database.failure).toBeTruthy()
       a.write('later', bytes('later'))
       expect(await a.get('later')).toEqual(bytes('later'))
-      await new Promise((resolve) => setTimeout(resolve, 200))
+      // It is tried again, and fails again, without another word.
+      for (let tries = 0; tries < 3; tries++) {
+        const before = retries
+        retry()
+        await expect.poll(() => retries).toBe(before + 1)
+      }
       expect(logged.filter((line) => line.startsWith('error'))).toHaveLength(1)
 
       await small.empty()
+      retry()
       await expect.poll(() => database.failure, { timeout: 5000 }).toBeUndefined()
       expect(logged).toContain('info: the database can be written again')
       expect(await all(a.entries())).toHaveLength(21)

@@ -7,6 +7,7 @@ import { multiaddr } from '@multiformats/multiaddr'
 import type { Host } from '../libp2p/host.ts'
 import { webRtcAddresses } from '../libp2p/webrtc.ts'
 import type { Clock, Log } from '../types.ts'
+import { within } from '../within.ts'
 
 /** Waits before each attempt. By then identify has usually reported the peer's addresses. */
 const WAITS_MS = [100, 300, 1000, 3000, 10_000, 30_000, 120_000]
@@ -55,7 +56,7 @@ export class Directly {
       )
       if (known.length === 0) continue
       try {
-        await host.dial(here, { force: true, signal: AbortSignal.timeout(DIAL_MS) })
+        await within(DIAL_MS, { clock }, (signal) => host.dial(here, { force: true, signal }))
         log('debug', 'a relayed connection has become direct', { peer: peer.toString() })
         return void relayed.close().catch(() => {})
       } catch (error) {

@@ -4,6 +4,7 @@
 import type { PeerId } from '@libp2p/interface'
 import type { Host } from '../libp2p/host.ts'
 import type { Clock } from '../types.ts'
+import { within } from '../within.ts'
 
 const LOOKUP_MS = 3000
 /** Minimum time between two lookups of a peer: if no address is known, and if the known ones did not work. */
@@ -37,12 +38,10 @@ export class Lookup {
     if (clock.now() - (this.askedAt.get(id) ?? Number.NEGATIVE_INFINITY) < wait) return false
     if (this.askedAt.size >= MAX_PEERS) this.askedAt.delete(this.askedAt.keys().next().value!)
     this.askedAt.set(id, clock.now())
-    const timeout = AbortSignal.timeout(LOOKUP_MS)
     try {
-      await host.peerRouting.findPeer(peer, {
-        useCache: false,
-        signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
-      })
+      await within(LOOKUP_MS, { clock, signal }, (until) =>
+        host.peerRouting.findPeer(peer, { useCache: false, signal: until }),
+      )
     } catch {
       // There is no DHT, or nobody knows the peer.
       return false

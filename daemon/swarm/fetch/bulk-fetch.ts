@@ -21,6 +21,7 @@ import type { Host } from '../libp2p/host.ts'
 import { lengthPrefixed, MessageReader } from '../libp2p/message-reader.ts'
 import type { Traffic } from '../libp2p/streams.ts'
 import type { Clock, Log } from '../types.ts'
+import { within } from '../within.ts'
 
 const STEP_TIMEOUT_MS = 15_000
 const RETRY_MS = 1000
@@ -104,19 +105,17 @@ type Chunk = { index: number; bytes: Uint8Array }
 /** One stream: first the manifest, then chunks in the order requested. */
 async function session(
   { id, from, maxBytes = Number.POSITIVE_INFINITY, signal }: BulkFetchOptions,
-  { host, traffic }: { host: Host; traffic: Traffic },
+  { host, traffic, clock }: { host: Host; traffic: Traffic; clock: Clock },
   use: (manifest: Manifest, chunks: (wanted: Iterable<number>) => AsyncGenerator<Chunk>) => Promise<void>,
 ): Promise<void> {
-  const step = () => {
-    const timeout = AbortSignal.timeout(STEP_TIMEOUT_MS)
-    return { signal: signal ? AbortSignal.any([signal, timeout]) : timeout }
-  }
-  const connection = await host.dial(peerIdFromString(from), step())
-  const stream = await connection.newStream(BULK_PROTOCOL, step())
+  const step = <T>(work: (until: AbortSignal) => Promise<T>): Promise<T> =>
+    within(STEP_TIMEOUT_MS, { clock, signal }, work)
+  const connection = await step((until) => host.dial(peerIdFromString(from), { signal: until }))
+  const stream = await step((until) => connection.newStream(BULK_PROTOCOL, { signal: until }))
   try {
     const messages = new MessageReader({ maxMessage: MAX_MANIFEST_BYTES, ahead: BULK_WINDOW }, { stream })
     const read = async () => {
-      const message = await messages.next(step().signal)
+      const message = await step((until) => messages.next(until))
       traffic.received(from, message.length)
       return message
     }
@@ -148,7 +147,7 @@ async function session(
         messages.release(chunk)
       }
     })
-    await stream.close(step())
+    await step((until) => stream.close({ signal: until }))
   } catch (error) {
     stream.abort(error as Error)
     throw error

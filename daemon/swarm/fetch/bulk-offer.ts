@@ -17,7 +17,8 @@ import {
 } from '../../../protocol/wire/index.ts'
 import type { Host } from '../libp2p/host.ts'
 import type { Traffic } from '../libp2p/streams.ts'
-import type { Log } from '../types.ts'
+import type { Clock, Log } from '../types.ts'
+import { within } from '../within.ts'
 
 const STEP_TIMEOUT_MS = 30_000
 /** Maximum number of concurrent streams over all peers; each holds one chunk in memory. */
@@ -43,12 +44,19 @@ interface Entry extends Offer {
   to: ReadonlySet<string> | undefined
 }
 
+export interface BulkOfferParts {
+  host: Host
+  traffic: Traffic
+  clock: Clock
+  log: Log
+}
+
 export class BulkOffers {
-  private readonly by: { host: Host; traffic: Traffic; log: Log }
+  private readonly by: BulkOfferParts
   private readonly entries = new Map<string, Entry>()
   private streams = 0
 
-  constructor(_options: object, parts: { host: Host; traffic: Traffic; log: Log }) {
+  constructor(_options: object, parts: BulkOfferParts) {
     this.by = parts
   }
 
@@ -81,13 +89,14 @@ export class BulkOffers {
     let file: FileHandle | undefined
     try {
       const messages = lpStream(stream, { maxDataLength: MAX_BULK_REQUEST_BYTES, maxBufferSize: 64 << 10 })
-      const timeout = () => ({ signal: AbortSignal.timeout(STEP_TIMEOUT_MS) })
+      const step = <T>(work: (options: { signal: AbortSignal }) => Promise<T>): Promise<T> =>
+        within(STEP_TIMEOUT_MS, this.by, (signal) => work({ signal }))
       const buffers: Uint8Array[] = []
       const peer = connection.remotePeer.toString()
       let served = 0
       let entry: Entry | undefined
       for (;;) {
-        const question = (await messages.read(timeout())).subarray()
+        const question = (await step((until) => messages.read(until))).subarray()
         this.by.traffic.received(peer, question.length)
         const request = decodeBulkRequest(question)
         if ('manifest' in request) {
@@ -96,15 +105,16 @@ export class BulkOffers {
           if (!entry || (to && !to.has(peer))) throw new Error('nothing of that id')
           await file?.close()
           file = await open(entry.path, 'r')
-          await messages.write(entry.manifest, timeout())
-          this.by.traffic.sent(peer, entry.manifest.length)
+          const { manifest } = entry
+          await step((until) => messages.write(manifest, until))
+          this.by.traffic.sent(peer, manifest.length)
           continue
         }
         if (!entry || !file || request.chunk >= entry.chunks) throw new Error('no such chunk')
         buffers[served % BUFFERS] ??= new Uint8Array(CHUNK_BYTES)
         const chunk = buffers[served++ % BUFFERS]!
         const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, request.chunk * CHUNK_BYTES)
-        await messages.write(chunk.subarray(0, bytesRead), timeout())
+        await step((until) => messages.write(chunk.subarray(0, bytesRead), until))
         this.by.traffic.sent(peer, bytesRead)
       }
     } catch (error) {

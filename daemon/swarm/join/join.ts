@@ -11,6 +11,7 @@ import type { Greeter } from '../links/greet.ts'
 import { describe, type Redial } from '../links/redial.ts'
 import { pause } from '../pause.ts'
 import type { Clock } from '../types.ts'
+import { within } from '../within.ts'
 import { parseTarget } from './target.ts'
 
 export interface JoinProgress {
@@ -44,6 +45,8 @@ export interface JoinParts {
 const TRY_MS = 250
 const ADDRESS_TRY_MS = 1000
 const TELL_EVERY_MS = 2000
+/** Of one dial to an address. */
+const DIAL_MS = 5000
 
 export async function join(
   input: string,
@@ -109,7 +112,7 @@ function goalsOf(input: string, by: JoinParts): Goal[] {
 async function reach({ peerId, addresses }: Goal, by: JoinParts, signal?: AbortSignal): Promise<Result> {
   const { host, redial } = by
   if (peerId === undefined) {
-    const result = await dialAddress(addresses[0]!, host, signal)
+    const result = await dialAddress(addresses[0]!, by, signal)
     if ('trouble' in result) return result
     await redial.want(result.peerId, addresses)
     return { ...result, already: false }
@@ -149,14 +152,13 @@ async function connected({ peerId, already }: Reached, by: JoinParts): Promise<J
 
 async function dialAddress(
   address: string,
-  host: Host,
+  { host, clock }: Pick<JoinParts, 'host' | 'clock'>,
   signal?: AbortSignal,
 ): Promise<{ peerId: string } | { trouble: string }> {
-  const timeout = AbortSignal.timeout(5000)
   try {
-    const connection = await host.dial(multiaddr(address), {
-      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
-    })
+    const connection = await within(DIAL_MS, { clock, signal }, (until) =>
+      host.dial(multiaddr(address), { signal: until }),
+    )
     return { peerId: connection.remotePeer.toString() }
   } catch (error) {
     return { trouble: describe(error as Error) }

@@ -4,6 +4,8 @@
 import type { AbortOptions, PeerId, Stream } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
 import { lpStream } from '@libp2p/utils'
+import type { Clock } from '../types.ts'
+import { within } from '../within.ts'
 import type { Host } from './host.ts'
 
 const STEP_TIMEOUT_MS = 10_000
@@ -28,10 +30,10 @@ export interface Requests {
   serve(options: ServeOptions, answer: Answer): Promise<void>
 }
 
-export function createRequests(by: { host(): Host; traffic: Traffic }): Requests {
-  const parts = () => ({ host: by.host(), traffic: by.traffic })
+export function createRequests({ host, ...by }: { host(): Host; traffic: Traffic; clock: Clock }): Requests {
+  const parts = () => ({ host: host(), ...by })
   return {
-    isConnected: (peer) => by.host().getConnections(peerIdFromString(peer)).length > 0,
+    isConnected: (peer) => host().getConnections(peerIdFromString(peer)).length > 0,
     ask: ({ peer, ...request }, options) =>
       ask({ ...request, peer: peerIdFromString(peer) }, options, parts()),
     serve: (options, answer) => serve(options, answer, parts()),
@@ -46,28 +48,37 @@ export interface AskOptions {
   overRelay?: boolean
 }
 
+export interface StreamParts {
+  host: Host
+  traffic: Traffic
+  clock: Clock
+}
+
 /** Sends the request and yields the answer's messages. Throws libp2p's errors. Always closes the stream. */
 export async function* ask(
   { peer, protocol, question }: { peer: PeerId; protocol: string; question: Uint8Array },
   { signal, maxMessage, overRelay = false }: AskOptions,
-  { host, traffic }: { host: Host; traffic: Traffic },
+  { host, traffic, clock }: StreamParts,
 ): AsyncGenerator<Uint8Array> {
-  const step = () => stepSignal(signal)
+  const step = <T>(work: (options: AbortOptions) => Promise<T>): Promise<T> =>
+    within(STEP_TIMEOUT_MS, { clock, signal }, (until) => work({ signal: until }))
   const connection = host.getConnections(peer).find((one) => one.limits === undefined || overRelay)
   if (connection === undefined) throw new Error('not connected')
-  const stream = await connection.newStream(protocol, { ...step(), runOnLimitedConnection: overRelay })
+  const stream = await step((until) =>
+    connection.newStream(protocol, { ...until, runOnLimitedConnection: overRelay }),
+  )
   try {
     const messages = lpStream(stream, { maxDataLength: maxMessage, maxBufferSize: 4 << 20 })
     const id = peer.toString()
-    await messages.write(question, step())
+    await step((until) => messages.write(question, until))
     traffic.sent(id, question.length)
     for (;;) {
-      const message = (await messages.read(step())).subarray()
+      const message = (await step((until) => messages.read(until))).subarray()
       traffic.received(id, message.length)
       yield message
     }
   } finally {
-    close(stream)
+    close(stream, clock)
   }
 }
 
@@ -86,21 +97,23 @@ export interface ServeOptions {
 export async function serve(
   { protocol, maxQuestion, streams, overRelay = false }: ServeOptions,
   answer: Answer,
-  { host, traffic }: { host: Host; traffic: Traffic },
+  { host, traffic, clock }: StreamParts,
 ): Promise<void> {
+  const step = <T>(work: (options: AbortOptions) => Promise<T>): Promise<T> =>
+    within(STEP_TIMEOUT_MS, { clock }, (signal) => work({ signal }))
   await host.handle(
     protocol,
     async (stream, connection) => {
       try {
         const messages = lpStream(stream, { maxDataLength: maxQuestion, maxBufferSize: maxQuestion + 1024 })
-        const question = (await messages.read(stepSignal())).subarray()
+        const question = (await step((until) => messages.read(until))).subarray()
         const peer = connection.remotePeer.toString()
         traffic.received(peer, question.length)
         for await (const message of answer(question, peer)) {
-          await messages.write(message, stepSignal())
+          await step((until) => messages.write(message, until))
           traffic.sent(peer, message.length)
         }
-        await stream.close(stepSignal())
+        await step((until) => stream.close(until))
       } catch (error) {
         // The request is invalid, or the peer is gone or does not read.
         stream.abort(error as Error)
@@ -110,11 +123,9 @@ export async function serve(
   )
 }
 
-function stepSignal(signal?: AbortSignal): AbortOptions {
-  const timeout = AbortSignal.timeout(STEP_TIMEOUT_MS)
-  return { signal: signal ? AbortSignal.any([signal, timeout]) : timeout }
-}
-
-function close(stream: Stream): void {
-  if (stream.status === 'open') stream.close(stepSignal()).catch((error) => stream.abort(error))
+function close(stream: Stream, clock: Clock): void {
+  if (stream.status !== 'open') return
+  within(STEP_TIMEOUT_MS, { clock }, (signal) => stream.close({ signal })).catch((error) =>
+    stream.abort(error),
+  )
 }

@@ -68,7 +68,7 @@ export class Links {
    */
   private async supersede(old: Connection, fresh: Connection): Promise<void> {
     let alive = false
-    const stays = ping(old).then(
+    const stays = ping(old, this.by.clock).then(
       () => {
         alive = true
       },
@@ -76,7 +76,7 @@ export class Links {
     )
     const asked = this.by.clock.now()
     try {
-      await ping(fresh)
+      await ping(fresh, this.by.clock)
     } catch {
       return
     }

@@ -7,6 +7,7 @@ import type { Connection, PeerId } from '@libp2p/interface'
 import { byteStream } from '@libp2p/utils'
 import type { Host } from '../libp2p/host.ts'
 import type { Clock, Log } from '../types.ts'
+import { within } from '../within.ts'
 
 const CHECK_MS = 1000
 /** A peer that has been silent this long is probed. */
@@ -100,7 +101,7 @@ export class Prober {
     const isAlive = () => answered || (this.heardAt.get(id) ?? 0) > since
     this.busy.add(id)
     try {
-      const answer = Promise.any(old.map(ping)).then(
+      const answer = Promise.any(old.map((one) => ping(one, clock))).then(
         () => {
           answered = true
           this.heard(id)
@@ -120,9 +121,9 @@ export class Prober {
           await this.pause(CHECK_MS)
           continue
         }
-        const made = await host
-          .dial(peer, { force: true, signal: AbortSignal.timeout(DIAL_MS) })
-          .catch(() => undefined)
+        const made = await within(DIAL_MS, { clock }, (signal) =>
+          host.dial(peer, { force: true, signal }),
+        ).catch(() => undefined)
         if (made === undefined) {
           await this.pause(CHECK_MS / 2)
           continue
@@ -159,14 +160,15 @@ export class Prober {
 }
 
 /** Pings over this connection. Resolves on any answer, even that the protocol is not supported. */
-export async function ping(connection: Connection): Promise<void> {
-  const signal = AbortSignal.timeout(ANSWER_MS)
+export async function ping(connection: Connection, clock: Clock): Promise<void> {
   try {
-    const stream = await connection.newStream(PING_PROTOCOL, { signal, runOnLimitedConnection: true })
-    const bytes = byteStream(stream)
-    await bytes.write(new Uint8Array(32), { signal })
-    await bytes.read({ bytes: 32, signal })
-    stream.close({ signal }).catch((error: Error) => stream.abort(error))
+    await within(ANSWER_MS, { clock }, async (signal) => {
+      const stream = await connection.newStream(PING_PROTOCOL, { signal, runOnLimitedConnection: true })
+      const bytes = byteStream(stream)
+      await bytes.write(new Uint8Array(32), { signal })
+      await bytes.read({ bytes: 32, signal })
+      stream.close({ signal }).catch((error: Error) => stream.abort(error))
+    })
   } catch (error) {
     if ((error as Error).name !== 'UnsupportedProtocolError') throw error
   }

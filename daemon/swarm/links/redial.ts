@@ -8,6 +8,7 @@ import { type Datastore, Key } from 'interface-datastore'
 import type { AddressBook } from '../addresses/address-book.ts'
 import { DIAL_MS, type Host } from '../libp2p/host.ts'
 import type { Clock, Log } from '../types.ts'
+import { within } from '../within.ts'
 
 const REDIAL_MS = 1500
 /** Maximum number of addresses per peer: those given by the user, and where it was reached. */
@@ -130,25 +131,23 @@ export class Redial {
 
   /** Dials now, unless the peer is connected or being dialled. Resolves with true if it is then connected. */
   async dial(id: string, { signal }: { signal?: AbortSignal } = {}): Promise<boolean> {
-    const { host } = this.by
+    const { host, clock } = this.by
     const peer = peerIdFromString(id)
     if (host.getConnections(peer).length > 0) return true
     const entry = this.wanted.get(id)
     if (entry?.dialling) return false
     const dialling = new AbortController()
     if (entry) entry.dialling = dialling
-    const until = AbortSignal.any([
-      AbortSignal.timeout(DIAL_MS),
-      dialling.signal,
-      ...(signal ? [signal] : []),
-    ])
+    const either = AbortSignal.any([dialling.signal, ...(signal ? [signal] : [])])
     try {
-      try {
-        await this.dialAt(peer, until)
-      } catch (error) {
-        if (!(await this.by.lookup(peer, until))) throw error
-        await this.dialAt(peer, until, true)
-      }
+      await within(DIAL_MS, { clock, signal: either }, async (until) => {
+        try {
+          await this.dialAt(peer, until)
+        } catch (error) {
+          if (!(await this.by.lookup(peer, until))) throw error
+          await this.dialAt(peer, until, true)
+        }
+      })
       if (entry) entry.lastError = undefined
       return true
     } catch (error) {

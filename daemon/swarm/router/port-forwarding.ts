@@ -11,6 +11,7 @@ import {
   type Place,
   toAddress,
 } from '../addresses/outside-addresses.ts'
+import { within } from '../within.ts'
 import { Pinholes, type PinholesParts } from './pinholes.ts'
 import { type FindRouterParts, findRouter, publicIp, type Router } from './router.ts'
 
@@ -72,16 +73,17 @@ export class PortForwarding {
     this.life.abort()
     await this.working
     const { gateway } = this.router ?? {}
-    const signal = AbortSignal.timeout(REMOVE_MS)
-    const closed = this.pinholes.close(signal)
-    const removed = await Promise.allSettled(
-      this.outside.all().map(({ port }) => gateway?.remove(port, signal)),
-    )
+    const removed = await within(REMOVE_MS, this.by, async (signal) => {
+      const closed = this.pinholes.close(signal)
+      const forwarded = this.outside.all().map(({ port }) => gateway?.remove(port, signal))
+      const outcomes = await Promise.allSettled(forwarded)
+      await closed
+      return outcomes
+    })
     for (const one of removed)
       if (one.status === 'rejected')
         this.by.log('debug', 'a forwarded port was not removed; it expires', { error: String(one.reason) })
     this.outside.set([])
-    await closed
   }
 
   private async work(): Promise<void> {

@@ -48,7 +48,7 @@ export async function findRouter(
       if (!(error instanceof Silence)) trouble = error
     }
   }
-  const lookAt = (found: Found) => look(found.from, () => UpnpGateway.at(found.location, signal))
+  const lookAt = (found: Found) => look(found.from, () => UpnpGateway.at(found.location, { clock, signal }))
   const askAt = (hop: Hop) => {
     const { port: internalPort } = own.find(({ ip }) => ip === hop.from)!
     return look(hop.from, () => PcpGateway.at(hop, { internalPort, signal, port: pcpPort }))

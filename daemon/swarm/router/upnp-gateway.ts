@@ -4,6 +4,7 @@
 // and redirects to other machines are not followed. General XML and SOAP clients lack these limits, hence our own code.
 
 import { safeText } from '../../../protocol/text.ts'
+import type { Clock } from '../types.ts'
 import type { Forwarding, Gateway } from './gateway.ts'
 import { field, request } from './upnp-request.ts'
 
@@ -34,15 +35,20 @@ interface Service {
 export class UpnpGateway implements Gateway {
   readonly location: URL
   private readonly services: readonly Service[]
+  private readonly clock: Pick<Clock, 'after'>
   private service: Service | undefined
 
-  private constructor(location: URL, services: readonly Service[]) {
+  private constructor(location: URL, services: readonly Service[], clock: Pick<Clock, 'after'>) {
+    this.clock = clock
     this.location = location
     this.services = services
   }
 
-  static async at(location: URL, signal: AbortSignal): Promise<UpnpGateway> {
-    const { body } = await request(location, {}, signal)
+  static async at(
+    location: URL,
+    by: { clock: Pick<Clock, 'after'>; signal: AbortSignal },
+  ): Promise<UpnpGateway> {
+    const { body } = await request(location, {}, by)
     const base = URL.parse(field(body, 'URLBase') ?? '') ?? location
     const parts = body.split('</service>').slice(0, MAX_SERVICES)
     const found = parts.flatMap((part) => {
@@ -56,6 +62,7 @@ export class UpnpGateway implements Gateway {
     return new UpnpGateway(
       location,
       found.sort((a, b) => SERVICES.indexOf(a.type) - SERVICES.indexOf(b.type)),
+      by.clock,
     )
   }
 
@@ -121,7 +128,7 @@ export class UpnpGateway implements Gateway {
         headers: { 'content-type': 'text/xml; charset="utf-8"', soapaction: `"${type}#${action}"` },
         body: `<?xml version="1.0"?><s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" s:encodingStyle="http://schemas.xmlsoap.org/soap/encoding/"><s:Body><u:${action} xmlns:u="${type}">${text}</u:${action}></s:Body></s:Envelope>`,
       },
-      signal,
+      { clock: this.clock, signal },
     )
     if (!ok)
       throw new Refusal(Number(field(body, 'errorCode') ?? status), field(body, 'errorDescription') ?? '')

@@ -8,6 +8,7 @@ import { NewcomerQuota } from '../../../daemon/swarm/admission/newcomer-quota.ts
 import { Brake } from '../../../daemon/swarm/libp2p/brake.ts'
 import { createHost, startHost } from '../../../daemon/swarm/libp2p/host.ts'
 import { draft, freshIdentity, startNode, stillClock, stopNodes, until } from '../helpers.ts'
+import { bareHost } from '../libp2p/bare-host.ts'
 
 const OPTIONS = { perSecond: 100, burstSeconds: 2, spare: 200 }
 
@@ -149,7 +150,11 @@ describe('the brake', () => {
       const answer = host.services.ping.ping(connection.remotePeer).then(() => {
         answered = true
       })
-      await new Promise((resolve) => setTimeout(resolve, 100))
+      // Another peer that asks later is answered, and again.
+      const other = await bareHost({ topic: 'other' })
+      const quick = await other.dial(multiaddr(node.address))
+      for (let i = 0; i < 5; i++) await other.services.ping.ping(quick.remotePeer)
+      await other.stop()
       expect(answered).toBe(false)
       clock.time += 150
       release()

@@ -5,6 +5,7 @@ import { afterEach, expect, test } from 'vitest'
 import { DialBackoff } from '../../../daemon/swarm/links/dial-backoff.ts'
 import { multicast } from '../addresses/multicast.ts'
 import { startNode, stillClock, stopNodes, type TestNode, until } from '../helpers.ts'
+import { fastClock } from '../libp2p/bare-host.ts'
 
 afterEach(stopNodes)
 
@@ -81,8 +82,9 @@ test('any number of peers that refuse takes bounded memory, and the newest refus
 test.each(multicast ? (['off', 'open'] as const) : (['off'] as const))(
   'leave, and join seconds later: one connection, and no storm of others (lan %s)',
   async (lan) => {
-    const a = await startNode({ wide: true, lan, swarm: 'rejoin' })
-    const b = await startNode({ wide: true, lan, swarm: 'rejoin' })
+    const clock = fastClock(4)
+    const a = await startNode({ wide: true, lan, swarm: 'rejoin' }, { clock })
+    const b = await startNode({ wide: true, lan, swarm: 'rejoin' }, { clock })
     const target = lan === 'off' ? b.address : b.swarm.peerId
     await a.swarm.join(target)
     await b.swarm.join(a.address)
@@ -92,7 +94,8 @@ test.each(multicast ? (['off', 'open'] as const) : (['off'] as const))(
     const before = [changes(a), changes(b)] as const
     await a.swarm.leave()
     await until('the other notices', () => b.swarm.counters().connected === 0)
-    await new Promise((resolve) => setTimeout(resolve, 4000))
+    // Time for many dials: the first is due after a second.
+    await new Promise<void>((resolve) => clock.after(8000, resolve))
     // It has seen the other go, and its dials since then are no connections.
     expect(changes(b) - before[1]).toBe(1)
     expect([a, b].map(({ swarm }) => swarm.counters().hasLeft)).toEqual([true, false])

@@ -1,6 +1,7 @@
 // What libp2p and gossipsub do by default and a small swarm would die of, each once, against real hosts.
 
 import { TopicValidatorResult } from '@libp2p/gossipsub'
+import { createTopicScoreParams, type TopicScoreParams } from '@libp2p/gossipsub/score'
 import { afterEach, expect, test, vi } from 'vitest'
 import { gossipLink, meshPeers } from '../../../daemon/swarm/gossip/internals.ts'
 import type { Host } from '../../../daemon/swarm/libp2p/host.ts'
@@ -85,20 +86,30 @@ test('a peer that does not read is hung up on, before gossip with it breaks for 
   expect(connection!.status).not.toBe('open')
 })
 
-test('ten minutes of silence cost an honest peer nothing', async () => {
+test('ten minutes of silence cost an honest peer nothing, and would by the defaults', async () => {
   const node = await host()
   const other = await host()
   await other.dial(node.getMultiaddrs())
   await until('the mesh', () => meshPeers(node.services.pubsub, TOPIC).size === 1)
-  const { score } = node.services.pubsub as unknown as { score: { refreshScores(): void } }
+  const { score } = node.services.pubsub as unknown as {
+    score: { refreshScores(): void; params: { topics: Record<string, TopicScoreParams> } }
+  }
+  const scoreOf = () => gossipLink(node.services.pubsub, other.peerId.toString())!.score
   const started = Date.now()
   vi.useFakeTimers({ toFake: ['Date'], now: started })
   for (let second = 1; second <= 600; second++) {
     vi.setSystemTime(started + second * 1000)
     score.refreshScores()
-    expect(gossipLink(node.services.pubsub, other.peerId.toString())!.score).toBeGreaterThanOrEqual(0)
+    expect(scoreOf()).toBeGreaterThanOrEqual(0)
   }
+  // Time in the mesh has counted, so the score is of these ten minutes.
+  expect(scoreOf()).toBeGreaterThan(1)
   expect(meshPeers(node.services.pubsub, TOPIC).size).toBe(1)
+
+  score.params.topics[TOPIC] = createTopicScoreParams()
+  vi.setSystemTime(started + 601_000)
+  score.refreshScores()
+  expect(scoreOf()).toBeLessThan(0)
 })
 
 test.each([

@@ -174,14 +174,15 @@ test('a peer that is connected to two nodes with one identity notices it', async
 })
 
 test('a second connection of a peer whose first one answers costs it nothing', async () => {
-  const { a, b } = await linked({ clock: fastClock(20) })
+  const clock = fastClock(20)
+  const { a, b } = await linked({ clock })
   const [first] = a.host.getConnections(b.host.peerId)
   // As AutoNAT does, to see whether we can be reached.
   const second = await b.host.dial(a.host.getMultiaddrs()[0]!, { force: true })
   await until('both', () => a.host.getConnections(b.host.peerId).length === 2)
   // An answer on the second one only starts the wait for the first, of half a second to four; six later both are there.
-  await ping(second)
-  await new Promise((resolve) => setTimeout(resolve, 6000 / 20))
+  await ping(second, worldClock)
+  await new Promise<void>((resolve) => clock.after(6000, resolve))
   expect(first!.status).toBe('open')
   await second.close()
   await until('one', () => a.host.getConnections(b.host.peerId).length === 1)
