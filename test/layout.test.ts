@@ -147,7 +147,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/control',
     'daemon/main.ts',
     'daemon/relay.ts',
-    'daemon/node/start.ts',
+    'daemon/node/start/start.ts',
     'daemon/wiring',
     'tui',
   ],

@@ -5,7 +5,7 @@ import { closeSync, openSync } from 'node:fs'
 import { homedir, hostname, tmpdir } from 'node:os'
 import { PACKAGE_ROOT } from '../../protocol/package.ts'
 import type { RunNode } from '../control/node/node.ts'
-import type { Root } from '../node/start.ts'
+import type { Root } from '../node/start/start.ts'
 import { after, checkSupported, obeyProxy, saveCompiled, thisSystem, typedIn } from '../platform/index.ts'
 import type { Io } from './context.ts'
 import { keepYoungHeapSmall } from './daemon/young-heap.ts'
@@ -38,7 +38,7 @@ export async function start(parts: Partial<Io> = {}): Promise<void> {
 
 async function starting(area: string, load: () => Promise<{ run: Root }>): Promise<{ runNode: RunNode }> {
   keepYoungHeapSmall()
-  const { startBy } = await import('../node/start.ts')
+  const { startBy } = await import('../node/start/start.ts')
   const runNode = startBy(
     { area, pid: process.pid, host: hostname(), run: randomUUID() },
     { load, now: Date.now, monotonic: () => performance.now(), after },

@@ -111,6 +111,7 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
       isKnown,
       onDated: (author, aheadMs) => clockWatch.dated(author, aheadMs),
       onImpostor: by.onImpostor,
+      onUnneeded: by.onUnneeded,
       salt: by.salt,
       ...(by.isAuthentic && { isAuthentic: by.isAuthentic }),
     },

@@ -7,7 +7,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { statusText } from '../../daemon/cli/text/status-text.ts'
 import { defaultConfig } from '../../daemon/config/schema.ts'
 import { createClient } from '../../daemon/control/api/client.ts'
-import { type Served, serveControl } from '../../daemon/node/serve.ts'
+import { type Served, serveControl } from '../../daemon/node/start/serve.ts'
 import { createPhases, type Phases } from '../../protocol/api/index.ts'
 import { createScriptedNode } from './scripted-node.ts'
 

@@ -58,6 +58,8 @@ export interface AdmissionParts {
   isAuthentic?(frame: Frame): boolean
   /** Called if another node has signed with this node's key since this node started. */
   onImpostor(): void
+  /** A peer has delivered more groups by unknown authors than this node needs. */
+  onUnneeded?: ((source: string) => void) | undefined
   /** A message came directly from its author, whose clock is `aheadMs` ahead of this node's. */
   onDated?(author: string, aheadMs: number): void
 }
@@ -177,8 +179,10 @@ export class Admission {
     }
     const weight = this.trust(from)
     // Before the signature: whoever delivered too much that nobody needs has no more of the kind looked at.
-    if (!this.isKnown(said.author) && !this.introductions.has(source, 1 / Math.max(1, weight)))
+    if (!this.isKnown(said.author) && !this.introductions.has(source, 1 / Math.max(1, weight))) {
+      this.by.onUnneeded?.(source)
       return this.refuse('quota', source)
+    }
     const fits = fetched ? this.fitsFetched(source, weight) : this.shares.take(source, weight)
     if (!fits) return this.refuse('quota', source)
     if (!(this.by.isAuthentic ?? isAuthentic)(frame)) return this.refuse('signature', source)

@@ -162,7 +162,7 @@ test('a peer that is connected to two nodes with one identity notices it', async
   const identity = freshIdentity()
   const twins: string[] = []
   // The wait of twenty seconds is short here.
-  const after: Clock['after'] = (ms, run) => worldClock.after(ms > 10_000 ? 200 : ms, run)
+  const after: Clock['after'] = (ms, run) => worldClock.after(ms === 20_000 ? 200 : ms, run)
   const a = await start(freshIdentity(), {
     clock: { ...worldClock, after },
     onTwin: (peer) => twins.push(peer),

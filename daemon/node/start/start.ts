@@ -1,15 +1,15 @@
 // The first second of a daemon: locks its home and opens its control server. Then it loads the rest of the program,
 // which takes seconds, while it already answers whoever asks.
 
-import { createPhases, type Phases, type Snapshot } from '../../protocol/api/index.ts'
-import type { NodeControl, RunNode, RunOptions } from '../control/node/node.ts'
-import type { Home } from '../store/home.ts'
-import type { Identity } from '../swarm/peers/identity.ts'
-import { type Begun, beginNode } from './begin.ts'
-import { nodeFacts } from './facts.ts'
-import { openNodeHome } from './home/open.ts'
+import { createPhases, type Phases, type Snapshot } from '../../../protocol/api/index.ts'
+import type { NodeControl, RunNode, RunOptions } from '../../control/node/node.ts'
+import type { Home } from '../../store/home.ts'
+import type { Identity } from '../../swarm/peers/identity.ts'
+import { type Begun, beginNode } from '../begin.ts'
+import { nodeFacts } from '../facts.ts'
+import { openNodeHome } from '../home/open.ts'
+import { tellPhases } from '../tell-phases.ts'
 import { type Served, serveControl } from './serve.ts'
-import { tellPhases } from './tell-phases.ts'
 
 /** What a composition root begins with. */
 export interface Started extends Begun {

@@ -1,12 +1,12 @@
 // The control server of a node. It opens first, so that a node that is still starting answers as well, and closes last,
 // since it sends the answer to `stop`.
 
-import type { Phases, Snapshot } from '../../protocol/api/index.ts'
-import type { Paths } from '../config/paths.ts'
-import type { Config } from '../config/schema.ts'
-import { startControlServer } from '../control/api/server.ts'
-import type { EventSource, NodeControl, NodeHandle } from '../control/node/node.ts'
-import { createStartingControl } from '../control/node/starting-control.ts'
+import type { Phases, Snapshot } from '../../../protocol/api/index.ts'
+import type { Paths } from '../../config/paths.ts'
+import type { Config } from '../../config/schema.ts'
+import { startControlServer } from '../../control/api/server.ts'
+import type { EventSource, NodeControl, NodeHandle } from '../../control/node/node.ts'
+import { createStartingControl } from '../../control/node/starting-control.ts'
 
 export interface ServeOptions {
   paths: Paths
