@@ -4,11 +4,11 @@
 //
 // Nothing here downloads anything, and no peer can name a file: paths come from this node's own config.
 
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { findPackageJSON, registerHooks } from 'node:module'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { PluginSource } from './load.ts'
 
 export interface PluginFilesOptions {
@@ -35,16 +35,35 @@ export function makeWaggleKnown(): void {
   const ending = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
   registerHooks({
     resolve(specifier, context, next) {
+      /** `require` takes paths, `import` takes URLs. */
+      const at = (url: string): string => (context.conditions.includes('require') ? fileURLToPath(url) : url)
       const own = OWN[specifier]
-      if (own !== undefined) return next(new URL(`${own}${ending}`, import.meta.url).href, context)
+      if (own !== undefined) return next(at(new URL(`${own}${ending}`, import.meta.url).href), context)
       if (specifier !== 'zod') return next(specifier, context)
       try {
         return next(specifier, context)
       } catch {
-        return next(import.meta.resolve(specifier), context)
+        return next(at(import.meta.resolve(specifier)), context)
       }
     },
+    load(url, context, next) {
+      const format = isMislabelled(url, context.format) ? AS_MODULE[context.format!] : context.format
+      return next(url, { ...context, format })
+    },
   })
+}
+
+/** What Node calls a file in a folder whose package.json says `"type": "commonjs"`, as `npm init -y` writes it. */
+const AS_MODULE: Record<string, string> = {
+  commonjs: 'module',
+  'commonjs-typescript': 'module-typescript',
+}
+
+/** Whether a file of the user's own is a module by what is in it, and not by its folder. */
+function isMislabelled(url: string, format: string | null | undefined): boolean {
+  if (!format || AS_MODULE[format] === undefined) return false
+  if (!/^file:.*\.[jt]s$/.test(url) || url.includes('/node_modules/')) return false
+  return /^(?:import\b(?!\s*\()|export\b)/m.test(readFileSync(fileURLToPath(url), 'utf8'))
 }
 
 export function createPluginFiles({

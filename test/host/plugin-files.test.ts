@@ -33,6 +33,21 @@ beforeAll(async () => {
   await writeFile(join(inPackage, 'package.json'), '{ "name": "waggle-plugin-typed", "main": "index.ts" }')
   await writeFile(join(inPackage, 'index.ts'), PLUGIN)
   await writeFile(join(folder, 'typed.ts'), PLUGIN)
+  // As `npm init -y` writes it.
+  const common = join(folder, 'common')
+  await mkdir(common)
+  await writeFile(join(common, 'package.json'), '{ "name": "common", "type": "commonjs" }')
+  const parted = PLUGIN.replace("'Gives advice.'", 'summary')
+  await writeFile(join(common, 'typed.ts'), `import { summary } from './summary.ts'\n${parted}`)
+  await writeFile(join(common, 'summary.ts'), "export const summary: string = 'Gives advice.'\n")
+  const plain = PLUGIN.replace(/interface .*\n/, '')
+    .replace('<Settings>', '')
+    .replace(': Settings', '')
+  await writeFile(join(common, 'module.js'), plain)
+  await writeFile(
+    join(common, 'required.js'),
+    "const { definePlugin } = require('waggle/plugin')\nmodule.exports = definePlugin({ name: 'required', api: 1 })\n",
+  )
   await writeFile(join(folder, 'enumerated.ts'), `enum Kind { One, Two }\n${PLUGIN}`)
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
@@ -49,6 +64,14 @@ async function loaded(specifier: string): Promise<string> {
 
 test('TypeScript whose types can be removed is loaded as it is', async () => {
   expect(await loaded('./typed.ts')).toBe('advice')
+})
+
+test.each([
+  ['./common/typed.ts', 'advice'],
+  ['./common/module.js', 'advice'],
+  ['./common/required.js', 'required'],
+])('%s is loaded in a folder that npm init made', async (file, name) => {
+  expect(await loaded(file)).toBe(name)
 })
 
 test('TypeScript that has to be compiled is refused, and the error says what to do', async () => {
