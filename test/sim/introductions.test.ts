@@ -3,12 +3,17 @@
 
 import { expect, test } from 'vitest'
 import { statusText } from '../../daemon/cli/text/status-text.ts'
+import type { LearnerState } from '../../daemon/trainer/sharing/evidence.ts'
 import { createScriptedNode } from '../control/scripted-node.ts'
 import { type ActorKind, startActor } from './actors/index.ts'
 import type { Truth } from './checks.ts'
 import { createNet } from './net.ts'
 import { createHonestNode } from './node.ts'
 import { createWorld } from './world.ts'
+
+/** Whether any of a peer's tokens have been scored. */
+const met = ({ evidence }: LearnerState, peer: string): boolean =>
+  evidence?.authors.some(({ author }) => author === peer) === true
 
 /** Three nodes that know each other for a minute; then `actors` come, and three more minutes pass. */
 async function swarmWith(actors: readonly ActorKind[]) {
@@ -42,7 +47,7 @@ async function swarmWith(actors: readonly ActorKind[]) {
       own: tokens.own - before[i]!.own,
       introductions: tokens.introductions - before[i]!.introductions,
       steps: checks.tally.steps - before[i]!.steps,
-      knows: (peer: string) => !living!.core.learner.isUnknown(peer),
+      hasMet: (peer: string) => met(living!.core.learner.state(), peer),
       alerts: living!.alerts(),
     })),
   }
@@ -52,10 +57,10 @@ const NEWCOMERS = ['newcomer', 'newcomer', 'newcomer', 'newcomer'] as const
 
 const [calm, flooded] = await Promise.all([swarmWith(NEWCOMERS), swarmWith(['introducer', ...NEWCOMERS])])
 
-test('honest newcomers get known beside a stranger with a new author every quarter of a second', () => {
+test('honest newcomers are introduced beside a stranger with a new author every quarter of a second', () => {
   for (const { breaches, nodes, newcomers } of [calm, flooded]) {
     expect(breaches).toEqual([])
-    for (const { knows } of nodes) expect(newcomers.map(knows)).toEqual([true, true, true, true])
+    for (const { hasMet } of nodes) expect(newcomers.map(hasMet)).toEqual([true, true, true, true])
   }
 })
 

@@ -26,10 +26,12 @@ import { createPool, type Pool } from '../../daemon/store/pool/pool.ts'
 import { createExchange, type Exchange } from '../../daemon/swarm/exchange.ts'
 import type { Swarm } from '../../daemon/swarm/index.ts'
 import { openPeerDatastore } from '../../daemon/swarm/libp2p/datastore.ts'
+import { Notices } from '../../daemon/swarm/notices.ts'
 import { restoreNode } from '../../daemon/trainer/checkpoints/checkpointing.ts'
 import { createTrainingRecord } from '../../daemon/trainer/checkpoints/training-record.ts'
+import { tokensIn } from '../../daemon/trainer/prompt-mix.ts'
 import { createTrainedOn } from '../../daemon/trainer/trained-on.ts'
-import { NO_PHASES } from '../../protocol/api/index.ts'
+import { type Alert, NO_PHASES } from '../../protocol/api/index.ts'
 import { setUp as openHost } from '../host/setup.ts'
 import { SimulatedDisk, type Survival } from '../store/simulated-disk.ts'
 import { type Checks, createChecks, type Truth } from './checks.ts'
@@ -75,6 +77,7 @@ interface Living extends Life {
   pool: Pool
   core: NodeCore
   skill(): Promise<number>
+  alerts(): readonly Alert[]
   onGossip(from: string, data: Uint8Array): void
   answer(
     from: string,
@@ -113,6 +116,8 @@ export function createHonestNode(
     stepsToLive: Number.POSITIVE_INFINITY,
     callsToLive: Number.POSITIVE_INFINITY,
   }
+  /** Over all lives: of own groups, and of groups that were scored to get to know their authors. */
+  const tokens = { own: 0, introductions: 0 }
   let disk = new SimulatedDisk()
   let backup: SimulatedDisk | undefined
   planted.disk?.(disk)
@@ -239,7 +244,17 @@ export function createHonestNode(
     const paced = (ms: number) => sleep(ms * weather.slowness * random.between(0.7, 1.3))
     const times = { generateMs: 3000, trainMs: 200 }
     const sampler = createTabularEngine(times, { sleep: paced, trouble })
-    const trainer = createTabularEngine(times, { sleep: paced, trouble })
+    const tabular = createTabularEngine(times, { sleep: paced, trouble })
+    const trainer: typeof tabular = {
+      ...tabular,
+      score(request) {
+        const scores = request.sequences.map(
+          ({ conditioning, completion }) => conditioning.length + completion.length,
+        )
+        if (request.places) tokens.introductions += scores.reduce((sum, count) => sum + count, 0)
+        return tabular.score(request)
+      },
+    }
     const policy = await openPolicy({ model, state: restored?.policy }, { sampler, trainer })
     const { host } = await openHost([])
     const hasty: typeof even = {
@@ -311,6 +326,10 @@ export function createHonestNode(
     )
     const watchedCore: NodeCore = {
       ...core,
+      onOwnGroup(group) {
+        tokens.own += tokensIn(group)
+        return core.onOwnGroup(group)
+      },
       get isBarren() {
         return core.isBarren
       },
@@ -362,6 +381,7 @@ export function createHonestNode(
       },
     )
     let answer: Living['answer'] = () => []
+    const notices = new Notices({}, { onEvent: journal.swarm })
     const exchange: Exchange = createExchange(
       { maxCompletionTokens: MAX_TOKENS, tasks: [{ name: even.name, version: even.version }] },
       {
@@ -374,7 +394,10 @@ export function createHonestNode(
           checks.arrived(group)
           if (watchedCore.onForeignGroup(group)) changed.wake()
         },
+        isUnknown: (author) => core.learner.isUnknown(author),
+        onUnneeded: (peer) => notices.unneeded(peer),
         onEvent(event) {
+          journal.swarm(event)
           if (event.type !== 'refused' || event.reason !== 'copy') return
           // A hostile author that has earned trust may send an unknown author's text before it does (SECURITY.md).
           const hasEarned = exchange.records
@@ -477,7 +500,16 @@ export function createHonestNode(
       after(SAMPLE_MS, () => void look())
     }
     after(SAMPLE_MS, () => void look())
-    return Object.assign(life, { exchange, pool, core: watchedCore, skill, onGossip: receive, answer })
+    const alerts = () => journal.telemetry.alerts
+    return Object.assign(life, {
+      exchange,
+      pool,
+      core: watchedCore,
+      skill,
+      onGossip: receive,
+      answer,
+      alerts,
+    })
   }
 
   const all = (pool: Pool) =>
@@ -486,7 +518,7 @@ export function createHonestNode(
     )
 
   return {
-    ...{ name, id: self, identity, checks, weather, kill },
+    ...{ name, id: self, identity, checks, weather, tokens, kill },
     get living() {
       return living
     },

@@ -7,12 +7,15 @@ import {
   FETCH_PROTOCOL,
   joinHashes,
   MAX_GOSSIP_BYTES,
+  MAX_ROLLOUTS,
   type SharedGroup,
   sealFrame,
 } from '../../../protocol/wire/index.ts'
-import { even } from '../policy.ts'
+import { even, writeText } from '../policy.ts'
 import { type Behaviour, draftOf, nowOf } from './tools.ts'
 
+/** As in core/core.ts. */
+const INTRODUCTIONS = 24
 /** As in swarm/admission/admission.ts: how old, and how far ahead, a group may be. */
 const [OLDEST_MS, SKEW_MS] = [1_800_000 + 3_960_000, 3_960_000]
 
@@ -37,6 +40,25 @@ export const FLOODS = {
         copy[41] = Math.floor(random.next() * 256)
         gossip(to, copy)
       }
+    },
+  },
+  /** Introduces one author after another, each with as large a group without a signal as a message may have. */
+  introducer: {
+    every: 250,
+    act({ spread, group, identity, random }) {
+      const texts = Array.from({ length: MAX_ROLLOUTS }, () => writeText(false, random.next))
+      spread(group(identity(), { rollouts: draftOf(random, texts).rollouts }))
+    },
+  },
+  /** An honest peer whose groups have no signal yet: all that it does is to introduce itself. */
+  newcomer: {
+    every: 3000,
+    act({ spread, group, me, random, isFirst }) {
+      // As many as a node shares for others that do not know it.
+      const at = Array.from({ length: INTRODUCTIONS }, (_, i) => i).find((i) => isFirst(`introduction ${i}`))
+      if (at === undefined) return
+      const texts = [0, 1, 2, 3].map(() => writeText(false, random.next))
+      spread(group(me, { rollouts: draftOf(random, texts).rollouts }))
     },
   },
   /** Old, early, held-out and out-of-range groups. */
