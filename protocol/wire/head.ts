@@ -21,6 +21,8 @@ export const MAX_HEAD_FRAME_BYTES = 16_384
 /** 2 GiB: a 2 B model, all parameters trained. A receiver takes only the size that its own model has. */
 export const MAX_HEAD_BYTES = 2 ** 31
 const MAX_HEAD_TASKS = 64
+/** Groups behind a head. Receivers add up what a thousand peers claim, and tell the sum. */
+const MAX_HEAD_GROUPS = 2 ** 40
 /** Accuracy is sent in units of 1/10,000. */
 const PARTS = 10_000
 
@@ -53,11 +55,12 @@ export interface Head {
 export type HeadRequest = { lineage: string } | { head: string; from: number }
 
 export function encodeHead(head: Omit<Head, 'author'>, signer: Signer): Uint8Array {
-  const { lineage, hash, size, version, own, foreign, tasks, createdAt } = head
+  const { lineage, hash, size, version, tasks, createdAt } = head
+  const [own, foreign] = [head.own, head.foreign].map((groups) => Math.min(groups, MAX_HEAD_GROUPS))
   const body = {
     lineage: Buffer.from(lineage, 'hex'),
     hash: Buffer.from(hash, 'hex'),
-    ...{ size, version, own, foreign },
+    ...{ size, version, own: own!, foreign: foreign! },
     tasks: tasks
       .slice(0, MAX_HEAD_TASKS)
       .map(({ name, difficulty, accuracy }) => [name, difficulty, Math.round(PARTS * accuracy)]),
@@ -75,8 +78,8 @@ export function decodeHead(frame: Frame): Head {
     hash: body.digest('hash'),
     size: body.integer('size', 1, MAX_HEAD_BYTES),
     version: body.integer('version', 0),
-    own: body.integer('own', 0),
-    foreign: body.integer('foreign', 0),
+    own: body.integer('own', 0, MAX_HEAD_GROUPS),
+    foreign: body.integer('foreign', 0, MAX_HEAD_GROUPS),
     tasks: list(body.get('tasks'), 0, MAX_HEAD_TASKS).map(readTask),
     author: authorOf(frame),
     createdAt: body.integer('created', 0),
