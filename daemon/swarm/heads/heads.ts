@@ -13,20 +13,30 @@ import {
   isAuthentic,
   MAX_HEAD_FRAME_BYTES,
   MAX_HEAD_REQUEST_BYTES,
+  malformed,
   openFrame,
+  WireFault,
 } from '../../../protocol/wire/index.ts'
 import { Quota } from '../admission/quota.ts'
-import type { Requests } from '../libp2p/streams.ts'
+import { MessageTooLong, type Requests } from '../libp2p/streams.ts'
+import { pause } from '../pause.ts'
 import type { Identity } from '../peers/identity.ts'
 import type { Clock, Log } from '../types.ts'
 import { createHourlyBytes } from './hourly-bytes.ts'
+import { createWhole, type Whole } from './whole.ts'
 
 /** A peer asks once an exchange, and fetches what is new. */
 const REQUESTS = { perSecond: 1, burst: 32 }
 /** Nothing waits longer for a head. At 1 Mbit a second, 15 MB come in this time. */
 const FETCH_MS = 120_000
+/** An answer that broke off is asked for again after these times. A lost connection needs a while to come back. */
+const RESUME_MS = [2000, 10_000]
 /** Heads that can still be fetched: a peer may be in the middle of the one before. */
 const OFFERED = 2
+
+const NOTHING = () => {}
+
+type Progress = (bytes: number) => void
 
 export type OwnHead = Omit<Head, 'author' | 'hash' | 'size' | 'createdAt'>
 
@@ -65,7 +75,7 @@ export interface Heads {
    */
   fetch(
     head: Head,
-    options: { size: number; onProgress?: (bytes: number) => void },
+    options: { size: number; onProgress?: Progress },
   ): Promise<Uint8Array<ArrayBuffer> | undefined>
   /** Since the start. */
   readonly bytes: { in: number; out: number }
@@ -82,24 +92,29 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, by: HeadsPa
   const stopped = new AbortController()
   /** The newest last. */
   let offered: { hash: string; lineage: string; frame: Uint8Array; bytes: Uint8Array }[] = []
-  let isOffering = false
 
   function* answer(question: Uint8Array, peer: string): Iterable<Uint8Array> {
     if (by.isBehind() || by.isMuted(peer) || !asked.take(peer)) return
     const request = decodeHeadRequest(question)
     if ('lineage' in request) {
-      const newest = isOffering ? offered.at(-1) : undefined
+      const newest = offered.at(-1)
       yield newest?.lineage === request.lineage ? newest.frame : new Uint8Array()
       return
     }
-    const head = isOffering ? offered.find(({ hash }) => hash === request.head) : undefined
-    const from = request.from * HEAD_CHUNK_BYTES
-    if (head === undefined || from >= head.bytes.length) return
-    if (!by.isNear(peer) && !limits.out.take(head.bytes.length - from)) return
-    for (let at = from; at < head.bytes.length; at += HEAD_CHUNK_BYTES) {
-      const chunk = head.bytes.subarray(at, at + HEAD_CHUNK_BYTES)
-      bytes.out += chunk.length
-      yield chunk
+    const head = offered.find(({ hash }) => hash === request.head)
+    let at = request.from * HEAD_CHUNK_BYTES
+    if (head === undefined || at >= head.bytes.length) return
+    const giveBack = by.isNear(peer) ? NOTHING : limits.out.take(head.bytes.length - at)
+    if (!giveBack) return
+    try {
+      while (at < head.bytes.length) {
+        const chunk = head.bytes.subarray(at, at + HEAD_CHUNK_BYTES)
+        at += chunk.length
+        bytes.out += chunk.length
+        yield chunk
+      }
+    } finally {
+      giveBack(head.bytes.length - at)
     }
   }
 
@@ -117,12 +132,10 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, by: HeadsPa
       const facts = { ...head, hash, size: own.length, createdAt: clock.now() }
       const frame = encodeHead(facts, identity.signer)
       offered = [...offered, { hash, lineage: head.lineage, frame, bytes: own }].slice(-OFFERED)
-      isOffering = true
     },
 
     withdraw() {
       offered = []
-      isOffering = false
     },
 
     async ask(peer, lineage) {
@@ -131,56 +144,78 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, by: HeadsPa
         for await (const message of ask(peer, encodeHeadRequest({ lineage }), MAX_HEAD_FRAME_BYTES)) {
           if (message.length === 0) return undefined
           const head = readHead(message)
-          if (head?.author === peer && head.lineage === lineage) return head
-          by.onLie(peer)
-          return undefined
+          if (head.author !== peer || head.lineage !== lineage) throw malformed('not what was asked for')
+          return head
         }
       } catch (error) {
-        // Nodes before 1.2 do not speak this.
-        log('debug', 'no head', { peer, error: String(error) })
+        failed(peer, error)
       }
       return undefined
     },
 
     async fetch(head, { size, onProgress }) {
       const { author: peer, hash } = head
-      if (head.size !== size || by.isMuted(peer) || !requests.isConnected(peer)) return undefined
-      if (!by.isNear(peer) && !limits.in.take(size)) return undefined
-      const whole = new Uint8Array(size)
-      let at = 0
+      if (head.size !== size) return undefined
+      const giveBack = by.isNear(peer) ? NOTHING : limits.in.take(size)
+      if (!giveBack) return undefined
       const late = new AbortController()
       const cancel = clock.after(FETCH_MS, () => late.abort(new Error('it takes too long')))
-      const signal = AbortSignal.any([stopped.signal, late.signal])
-      const question = encodeHeadRequest({ head: hash, from: 0 })
+      const whole = createWhole({ size, hash })
       try {
-        for await (const chunk of ask(peer, question, HEAD_CHUNK_BYTES, signal)) {
-          if (chunk.length === 0 || chunk.length > size - at) break
-          whole.set(chunk, at)
-          at += chunk.length
-          bytes.in += chunk.length
-          onProgress?.(at)
-          if (at === size) break
-        }
+        await fill(whole, { peer, onProgress, signal: AbortSignal.any([stopped.signal, late.signal]) })
+        return whole.done()
       } catch (error) {
-        log('debug', 'a head was not fetched', { peer, error: String(error) })
+        failed(peer, error)
         return undefined
       } finally {
         cancel()
+        giveBack(size - whole.at)
       }
-      if (at === size && createHash('sha256').update(whole).digest('hex') === hash) return whole
-      // A peer that has a newer head by now, or no bytes left for this hour, sends nothing at all.
-      if (at > 0) by.onLie(peer)
-      return undefined
     },
+  }
+
+  /** Asks for the rest again, if the peer had sent something before its answer broke off. */
+  async function fill(
+    whole: Whole,
+    { peer, signal, onProgress }: { peer: string; signal: AbortSignal; onProgress?: Progress | undefined },
+  ): Promise<void> {
+    for (const wait of [0, ...RESUME_MS]) {
+      if (wait > 0) await pause(wait, clock, signal)
+      signal.throwIfAborted()
+      if (by.isMuted(peer) || (wait === 0 && !requests.isConnected(peer))) return
+      if (!requests.isConnected(peer)) continue
+      const before = whole.at
+      try {
+        for await (const chunk of ask(peer, whole.question(), HEAD_CHUNK_BYTES, signal)) {
+          whole.add(chunk)
+          bytes.in += chunk.length
+          onProgress?.(whole.at)
+          if (whole.isFull) return
+        }
+      } catch (error) {
+        if (isLie(error)) throw error
+        log('debug', 'a head broke off', { peer, at: whole.at, error: String(error) })
+      }
+      // A peer that has a newer head by now, or no bytes left for this hour, sends nothing at all.
+      if (whole.at === before) return
+    }
+  }
+
+  function failed(peer: string, error: unknown): void {
+    // Nodes before 1.2 do not speak this, and a link may break at any time.
+    log('debug', 'no head', { peer, error: String(error) })
+    if (isLie(error)) by.onLie(peer)
   }
 }
 
-/** Undefined for what is not a head, or not signed by the author that it names. */
-function readHead(message: Uint8Array): Head | undefined {
-  try {
-    const frame = openFrame(message, MAX_HEAD_FRAME_BYTES)
-    return isAuthentic(frame) ? decodeHead(frame) : undefined
-  } catch {
-    return undefined
-  }
+/** What no honest peer sends, whatever happens to it or to the link. */
+function isLie(error: unknown): boolean {
+  return error instanceof MessageTooLong || (error instanceof WireFault && error.verdict === 'reject')
+}
+
+/** Throws WireFault for what is not a head, or not signed by the author that it names. */
+function readHead(message: Uint8Array): Head {
+  const frame = openFrame(message, MAX_HEAD_FRAME_BYTES)
+  if (!isAuthentic(frame)) throw new WireFault('signature', 'not signed by its author')
+  return decodeHead(frame)
 }

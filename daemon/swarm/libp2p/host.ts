@@ -173,7 +173,7 @@ function watchedMdns({ swarm }: HostOptions, by: HostParts) {
   }
 }
 
-async function libp2pKey({ key }: Pick<Identity, 'key'>) {
+export async function libp2pKey({ key }: Pick<Identity, 'key'>) {
   const { d } = key.export({ format: 'jwk' })
   return await generateKeyPairFromSeed('Ed25519', Buffer.from(d!, 'base64url'))
 }

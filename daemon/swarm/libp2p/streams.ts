@@ -9,6 +9,8 @@ import { within } from '../within.ts'
 import type { Host } from './host.ts'
 
 const STEP_TIMEOUT_MS = 10_000
+/** What lpStream throws at a length above `maxDataLength`, or at one that takes too many bytes. */
+const TOO_LONG = new Set(['InvalidDataLengthError', 'InvalidDataLengthLengthError'])
 
 /** Counts the bytes sent to and received from each peer. */
 export interface Traffic {
@@ -22,13 +24,19 @@ export interface Traffic {
  */
 export interface Requests {
   isConnected(peer: string): boolean
-  /** Sends the request and yields the answer's messages. Throws if the peer is gone or does not answer in time. */
+  /**
+   * Sends the request and yields the answer's messages. Throws if the peer is gone or does not answer in time, and
+   * MessageTooLong if a message is longer than was allowed.
+   */
   ask(
     request: { peer: string; protocol: string; question: Uint8Array },
     options: AskOptions,
   ): AsyncIterable<Uint8Array>
   serve(options: ServeOptions, answer: Answer): Promise<void>
 }
+
+/** A peer began a message that is longer than any that answers the question. */
+export class MessageTooLong extends Error {}
 
 export function createRequests({ host, ...by }: { host(): Host; traffic: Traffic; clock: Clock }): Requests {
   const parts = () => ({ host: host(), ...by })
@@ -54,7 +62,7 @@ export interface StreamParts {
   clock: Clock
 }
 
-/** Sends the request and yields the answer's messages. Throws libp2p's errors. Always closes the stream. */
+/** Sends the request and yields the answer's messages. Throws as Requests.ask does. Always closes the stream. */
 export async function* ask(
   { peer, protocol, question }: { peer: PeerId; protocol: string; question: Uint8Array },
   { signal, maxMessage, overRelay = false }: AskOptions,
@@ -77,6 +85,8 @@ export async function* ask(
       traffic.received(id, message.length)
       yield message
     }
+  } catch (error) {
+    throw TOO_LONG.has((error as Error).name) ? new MessageTooLong((error as Error).message) : error
   } finally {
     close(stream, clock)
   }

@@ -1,6 +1,7 @@
 // A bare libp2p node that speaks Waggle's protocols by hand, byte for byte: it records what a real node says to it, and plays
 // what another said before. scripts/wire/record-session.ts writes the recordings in sessions/, one for each minor version.
 
+import { createPrivateKey } from 'node:crypto'
 import { identify } from '@libp2p/identify'
 import type { Libp2p, Stream } from '@libp2p/interface'
 import { noise } from '@libp2p/noise'
@@ -9,9 +10,12 @@ import { lpStream } from '@libp2p/utils'
 import { yamux } from '@libp2p/yamux'
 import { multiaddr } from '@multiformats/multiaddr'
 import { createLibp2p } from 'libp2p'
+import { libp2pKey } from '../../../daemon/swarm/libp2p/host.ts'
+import { type Identity, identityOf } from '../../../daemon/swarm/peers/identity.ts'
 import {
   BULK_PROTOCOL,
   FETCH_PROTOCOL,
+  HEAD_PROTOCOL,
   HELLO_PROTOCOL,
   MAX_FETCHED_BYTES,
   STATE_PROTOCOL,
@@ -33,12 +37,23 @@ export interface Session {
   bulk: { questions: string[]; manifest: string; chunk: string }
   /** From 1.1 on: its questions, and what it answered. */
   state?: { questions: string[]; answer: string }
+  /** From 1.2 on: its questions for another's head; its own head, that head's bytes, and those that it asked for. */
+  head?: { questions: string[]; head: string; bytes: string; asked: string }
 }
 
-const ONE_QUESTION = new Set<string>([HELLO_PROTOCOL, FETCH_PROTOCOL, STATE_PROTOCOL])
+/** Whoever is recorded has this key, so that what it says only of itself can be said again. */
+export function recordedIdentity(): ReturnType<typeof identityOf> {
+  const seed = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), Buffer.alloc(32, 12)])
+  return identityOf(createPrivateKey({ key: seed, format: 'der', type: 'pkcs8' }))
+}
+
+const ONE_QUESTION = new Set<string>([HELLO_PROTOCOL, FETCH_PROTOCOL, STATE_PROTOCOL, HEAD_PROTOCOL])
+/** A node of 1.0 speaks neither. */
+const LATER = new Set<string>([STATE_PROTOCOL, HEAD_PROTOCOL])
 
 export type Answers = Record<string, (question: Uint8Array) => Uint8Array[]>
 export const GOSSIP = '/meshsub/1.2.0'
+const PROTOCOLS = [HELLO_PROTOCOL, FETCH_PROTOCOL, BULK_PROTOCOL, STATE_PROTOCOL, HEAD_PROTOCOL, GOSSIP]
 export const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 export const unhex = (text: string) => Uint8Array.from(Buffer.from(text, 'hex'))
 
@@ -55,8 +70,12 @@ export interface Party {
 }
 
 /** Answers a question with what `answers` has for its protocol, and writes down all that it hears. */
-export async function startParty(answers: Answers): Promise<Party> {
+export async function startParty(
+  answers: Answers,
+  { identity }: { identity?: Pick<Identity, 'key'> } = {},
+): Promise<Party> {
   const node = await createLibp2p({
+    ...(identity && { privateKey: await libp2pKey(identity) }),
     addresses: { listen: ['/ip4/127.0.0.1/tcp/0'] },
     transports: [tcp()],
     connectionEncrypters: [noise()],
@@ -65,10 +84,9 @@ export async function startParty(answers: Answers): Promise<Party> {
   })
   const heard: Party['heard'] = {}
   const messagesOf = (stream: Stream) => lpStream(stream, { maxDataLength: MAX_FETCHED_BYTES })
-  for (const protocol of [HELLO_PROTOCOL, FETCH_PROTOCOL, BULK_PROTOCOL, STATE_PROTOCOL, GOSSIP]) {
+  for (const protocol of PROTOCOLS) {
     heard[protocol] = []
-    // A node of 1.0 does not speak it.
-    if (protocol === STATE_PROTOCOL && !answers[protocol]) continue
+    if (LATER.has(protocol) && !answers[protocol]) continue
     await node.handle(protocol, async (stream) => {
       try {
         const messages = messagesOf(stream)
