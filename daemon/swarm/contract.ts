@@ -155,7 +155,7 @@ export interface Swarm {
   /** An invite: a text with which another node can join. For a private swarm, it contains the key. */
   invite(): Promise<string>
   /** Exchange of trained weights with peers. */
-  readonly heads: Pick<Heads, 'offer' | 'withdraw' | 'ask' | 'fetch' | 'bytes'>
+  readonly heads: Pick<Heads, 'offer' | 'withdraw' | 'ask' | 'fetch' | 'blame' | 'bytes'>
   /** Offers a file to these peers, or to any peer that has the offer's ID. Nothing is sent until a peer asks. */
   offer(file: { path: string; to?: readonly string[] }): Promise<Offer>
   withdraw(id: string): void

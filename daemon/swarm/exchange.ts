@@ -169,7 +169,7 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
   const heads = createHeads(
     { mostPerHour: options.headBytesPerHour },
     {
-      ...{ requests, clock, log, isBehind, identity: by.identity },
+      ...{ requests, clock, log, isBehind, identity: by.identity, isAuthentic: by.isAuthentic },
       isMuted: (peer) => reputation.isMuted(peer),
       isNear: by.isNear ?? (() => false),
       onLie: (peer) => reputation.offend(peer, 'reject'),

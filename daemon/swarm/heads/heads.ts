@@ -7,6 +7,7 @@ import {
   decodeHeadRequest,
   encodeHead,
   encodeHeadRequest,
+  type Frame,
   HEAD_CHUNK_BYTES,
   HEAD_PROTOCOL,
   type Head,
@@ -58,6 +59,8 @@ export interface HeadsParts {
   isNear(peer: string): boolean
   /** The peer answered with something other than what was asked for. */
   onLie(peer: string): void
+  /** Whether a frame's signature is valid. Default: Ed25519. */
+  isAuthentic?: ((frame: Frame) => boolean) | undefined
 }
 
 export interface Heads {
@@ -77,6 +80,8 @@ export interface Heads {
     head: Head,
     options: { size: number; onProgress?: Progress },
   ): Promise<Uint8Array<ArrayBuffer> | undefined>
+  /** The bytes that came are no weights, although their hash is right: charges the peer. */
+  blame(peer: string): void
   /** Since the start. */
   readonly bytes: { in: number; out: number }
 }
@@ -123,6 +128,7 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, by: HeadsPa
 
   return {
     bytes,
+    blame: by.onLie,
     start: () =>
       requests.serve({ protocol: HEAD_PROTOCOL, maxQuestion: MAX_HEAD_REQUEST_BYTES, streams: 2 }, answer),
     stop: () => stopped.abort(),
@@ -143,7 +149,7 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, by: HeadsPa
       try {
         for await (const message of ask(peer, encodeHeadRequest({ lineage }), MAX_HEAD_FRAME_BYTES)) {
           if (message.length === 0) return undefined
-          const head = readHead(message)
+          const head = readHead(message, by)
           if (head.author !== peer || head.lineage !== lineage) throw malformed('not what was asked for')
           return head
         }
@@ -214,8 +220,8 @@ function isLie(error: unknown): boolean {
 }
 
 /** Throws WireFault for what is not a head, or not signed by the author that it names. */
-function readHead(message: Uint8Array): Head {
+function readHead(message: Uint8Array, by: Pick<HeadsParts, 'isAuthentic'>): Head {
   const frame = openFrame(message, MAX_HEAD_FRAME_BYTES)
-  if (!isAuthentic(frame)) throw new WireFault('signature', 'not signed by its author')
+  if (!(by.isAuthentic ?? isAuthentic)(frame)) throw new WireFault('signature', 'not signed by its author')
   return decodeHead(frame)
 }

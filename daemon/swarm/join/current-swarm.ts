@@ -132,6 +132,7 @@ export async function openCurrentSwarm(
       withdraw: () => current.swarm.heads.withdraw(),
       ask: (peer, lineage) => current.swarm.heads.ask(peer, lineage),
       fetch: (head, options) => current.swarm.heads.fetch(head, options),
+      blame: (peer) => current.swarm.heads.blame(peer),
       get bytes() {
         return current.swarm.heads.bytes
       },

@@ -49,14 +49,14 @@ describe('two nodes', () => {
   test('exchange heads, byte for byte, and neither is charged', async () => {
     const [a, b] = await pair()
     const others = bytesOf(SIZE, 2)
-    a.swarm.heads.offer({ ...FACTS, tasks: [{ name: 'sums', difficulty: 2, accuracy: 0.25 }] }, BYTES)
+    const facts = { ...FACTS, tasks: [{ name: 'sums', difficulty: 2, accuracy: 0.25 }] }
+    a.swarm.heads.offer(facts, BYTES)
     b.swarm.heads.offer({ ...FACTS, version: 9 }, others)
     const [ofA, ofB] = await Promise.all([
       b.swarm.heads.ask(a.swarm.peerId, LINEAGE),
       a.swarm.heads.ask(b.swarm.peerId, LINEAGE),
     ])
-    expect(ofA).toMatchObject({ ...FACTS, author: a.swarm.peerId, size: SIZE, hash: sha256(BYTES) })
-    expect(ofA!.tasks).toEqual([{ name: 'sums', difficulty: 2, accuracy: 0.25 }])
+    expect(ofA).toMatchObject({ ...facts, author: a.swarm.peerId, size: SIZE, hash: sha256(BYTES) })
     const [got, back] = await Promise.all([
       b.swarm.heads.fetch(ofA!, { size: SIZE }),
       a.swarm.heads.fetch(ofB!, { size: SIZE }),
@@ -230,20 +230,23 @@ describe('a peer that answers', () => {
 })
 
 describe('a peer that asks', () => {
-  test('a thousand times in a row is answered 32 times and a few more', async () => {
+  test('again and again is answered 32 times and a few more', async () => {
     const { node, party } = await withPeer({})
     node.swarm.heads.offer(FACTS, BYTES)
     const [toNode] = party.node.getPeers()
-    let answered = 0
-    for (let i = 0; i < 1000; i++) {
+    const ask = async (): Promise<boolean> => {
       const stream = await party.node.dialProtocol(toNode!, HEAD_PROTOCOL)
       const messages = lpStream(stream)
-      await messages.write(encodeHeadRequest({ lineage: LINEAGE })).catch(() => {})
-      if (await messages.read().catch(() => undefined)) answered++
-      else stream.abort(new Error('nothing came'))
+      await messages.write(encodeHeadRequest({ lineage: LINEAGE }))
+      const isAnswered = (await messages.read()).length > 0
+      await stream.close()
+      return isAnswered
     }
+    const started = performance.now()
+    let answered = 0
+    for (let i = 0; i < 200; i++) if (await ask().catch(() => false)) answered++
     expect(answered).toBeGreaterThanOrEqual(32)
-    expect(answered).toBeLessThan(100)
+    expect(answered).toBeLessThanOrEqual(33 + (performance.now() - started) / 1000)
   }, 60_000)
 
   test('and does not read holds back a few megabytes of a large head, and nobody else', async () => {

@@ -10,8 +10,11 @@ export const LINEAGE = 'ab'.repeat(32)
 export const FACTS: OwnHead = { lineage: LINEAGE, version: 8, own: 3, foreign: 0, tasks: [] }
 
 /** Bytes that differ from chunk to chunk. */
-export const bytesOf = (size: number, salt = 1): Uint8Array<ArrayBuffer> =>
-  Uint8Array.from({ length: size }, (_, i) => (i * 31 + (i >> 12) * salt + salt) & 255)
+export function bytesOf(size: number, salt = 1): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(size)
+  for (let i = 0; i < size; i++) bytes[i] = i * 31 + (i >> 12) * salt + salt
+  return bytes
+}
 
 export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
