@@ -210,7 +210,10 @@ function createAsking(
     if (!bytes) return
     const answer = exchange.take({ ...head, bytes })
     if (answer === 'late') return
-    if (answer === 'malformed') refused++
+    if (answer === 'malformed') {
+      refused++
+      heads.blame(peer)
+    }
     fetched.delete(peer)
     fetched.set(peer, head.hash)
     if (fetched.size > MOST_REMEMBERED) fetched.delete(fetched.keys().next().value!)

@@ -23,6 +23,7 @@ import { MessageTooLong, type Requests } from '../libp2p/streams.ts'
 import { pause } from '../pause.ts'
 import type { Identity } from '../peers/identity.ts'
 import type { Clock, Log } from '../types.ts'
+import { within } from '../within.ts'
 import { createHourlyBytes } from './hourly-bytes.ts'
 import { createWhole, type Whole } from './whole.ts'
 
@@ -164,17 +165,16 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, by: HeadsPa
       if (head.size !== size) return undefined
       const giveBack = by.isNear(peer) ? NOTHING : limits.in.take(size)
       if (!giveBack) return undefined
-      const late = new AbortController()
-      const cancel = clock.after(FETCH_MS, () => late.abort(new Error('it takes too long')))
       const whole = createWhole({ size, hash })
       try {
-        await fill(whole, { peer, onProgress, signal: AbortSignal.any([stopped.signal, late.signal]) })
+        await within(FETCH_MS, { clock, signal: stopped.signal }, (signal) =>
+          fill(whole, { peer, onProgress, signal }),
+        )
         return whole.done()
       } catch (error) {
         failed(peer, error)
         return undefined
       } finally {
-        cancel()
         giveBack(size - whole.at)
       }
     },

@@ -26,7 +26,14 @@ function play(
   options: { accuracy?: (value: number) => number; trusts?: boolean } = {},
 ) {
   const { accuracy = (value) => value / 100, trusts = true } = options
-  const state = { weights: filled(1), version: 0, own: 0, offers: [] as unknown[], lines: [] as string[] }
+  const state = {
+    weights: filled(1),
+    version: 0,
+    own: 0,
+    offers: [] as unknown[],
+    lines: [] as string[],
+    blamed: [] as string[],
+  }
   const fetching: Promise<unknown>[] = []
   const headOf = (peer: string): Head => {
     const { value, own } = peers[peer]!
@@ -51,6 +58,7 @@ function play(
         bytes: { in: 0, out: 0 },
         offer: (...given) => void state.offers.push(given),
         withdraw() {},
+        blame: (peer) => void state.blamed.push(peer),
         ask: async (peer) => headOf(peer),
         async fetch({ author }) {
           const { value, bytes } = peers[author]!
@@ -123,12 +131,13 @@ test('a peer that the user does not trust is not asked, and gets what it asks fo
   expect(state.offers).toHaveLength(1)
 })
 
-test('a head that is malformed is counted, and changes nothing', async () => {
+test('a head that is malformed is counted, costs its sender, and changes nothing', async () => {
   const { heads, state, settle } = play({ a: { value: 3, own: 0, bytes: new Uint8Array(3) } })
   await heads.exchange()
   await settle()
   expect(firstOf(state.weights)).toBe(1)
   expect(heads.info()?.refused).toBe(1)
+  expect(state.blamed).toEqual(['a'])
 })
 
 describe('a newcomer', () => {
