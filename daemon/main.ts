@@ -47,7 +47,7 @@ import { createCheckpointRequests } from './trainer/checkpoints/checkpoint-reque
 import { restoreNode } from './trainer/checkpoints/checkpointing.ts'
 import { createTrainingRecord } from './trainer/checkpoints/training-record.ts'
 import { createTrainedOn } from './trainer/trained-on.ts'
-import { datasetText, loadTasks, PLUGINS } from './wiring/built-in.ts'
+import { datasetText, GONE, loadTasks, PLUGINS } from './wiring/built-in.ts'
 import { readRows } from './wiring/environments.ts'
 import { openHost, rolesOf } from './wiring/node-plugins.ts'
 
@@ -94,7 +94,14 @@ export const run: Root = async (
   const rows = await Promise.all(config.environments.map(readRows))
   const host = await openHost(
     { config, seed, tasks: known, paths },
-    { builtIn: PLUGINS, now: monotonic, sleep, log, onTrouble: (trouble) => tellTrouble(trouble) },
+    {
+      builtIn: PLUGINS,
+      gone: GONE,
+      now: monotonic,
+      sleep,
+      log,
+      onTrouble: (trouble) => tellTrouble(trouble),
+    },
   )
   closers.add(host.close)
   const wished = rolesOf(host, config)

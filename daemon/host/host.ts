@@ -44,7 +44,7 @@ export type {
 const MOST_ARRIVALS = 256
 
 export async function createPluginHost(options: PluginHostOptions, by: PluginHostParts): Promise<PluginHost> {
-  const { active, standIn, objective, problems } = await resolvePlugins(options, by)
+  const { active, standIn, objective, problems, notices } = await resolvePlugins(options, by)
   const picker = active.find(({ hooks }) => hooks.select)
   const estimator = active.find(({ hooks }) => hooks.advantage)
   if (problems.length > 0 || !picker || !estimator || !objective) {
@@ -57,6 +57,7 @@ export async function createPluginHost(options: PluginHostOptions, by: PluginHos
     )
   }
 
+  for (const notice of notices) by.log('warn', notice)
   let metrics: Record<string, number> = {}
   let world: World | undefined
   let step = 0

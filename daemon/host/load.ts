@@ -50,6 +50,8 @@ export interface LoadedPlugin {
 
 export interface PluginSource {
   builtIn: readonly Plugin[]
+  /** Built-in plugins of the last version that are gone: `kind/name` and why. */
+  gone?: Readonly<Record<string, Gone>>
   /** Imports the default export of a local file or an npm package. */
   importPlugin(specifier: string): Promise<unknown>
   /**
@@ -59,27 +61,49 @@ export interface PluginSource {
   hasPackage?(name: string): boolean
 }
 
+export interface Gone {
+  /** Completes "it is gone: ". */
+  because: string
+  /** Leaving it out changes nothing, so a config that names it still works, with a notice. */
+  harmless?: boolean
+}
+
 /** A choice and the kinds allowed at its place in the config, the usual one first. */
 export interface PlacedChoice {
   kinds: readonly PluginKind[]
   choice: PluginChoice
 }
 
-/** Returns the plugins that loaded, and the problems with the others. */
+/** Returns the plugins that loaded, the problems with the others, and what the user should change in time. */
 export async function loadPlugins(
   choices: readonly PlacedChoice[],
   source: PluginSource,
-): Promise<{ loaded: LoadedPlugin[]; problems: string[] }> {
+): Promise<{ loaded: LoadedPlugin[]; problems: string[]; notices: string[] }> {
   const problems: string[] = []
+  const notices: string[] = []
   const loaded: LoadedPlugin[] = []
   for (const { kinds, choice } of choices) {
+    const gone = goneOf(kinds, choice.use, source)
+    if (gone?.harmless) {
+      notices.push(`${kinds[0]} "${choice.use}": it is gone: ${gone.because}. Remove it from the config.`)
+      continue
+    }
     try {
-      loaded.push(await loadOne(kinds, choice, source))
+      const one = await loadOne(kinds, choice, source)
+      if (!one.isOutside && one.plugin.name !== choice.use)
+        notices.push(
+          `${kinds[0]} "${choice.use}" is now called "${one.plugin.name}": rename it in the config.`,
+        )
+      loaded.push(one)
     } catch (error) {
       problems.push(`${kinds[0]} "${choice.use}": ${error instanceof Error ? error.message : String(error)}`)
     }
   }
-  return { loaded, problems }
+  return { loaded, problems, notices }
+}
+
+function goneOf(kinds: readonly PluginKind[], use: string, { gone = {} }: PluginSource): Gone | undefined {
+  return kinds.map((kind) => gone[`${kind}/${use}`]).find((found) => found !== undefined)
 }
 
 async function loadOne(
@@ -114,10 +138,12 @@ export function isOutside(use: string, source: Pick<PluginSource, 'hasPackage'>)
 
 async function findPlugin(kinds: readonly PluginKind[], use: string, source: PluginSource): Promise<Plugin> {
   const ofKind = source.builtIn.filter(({ kind }) => kinds.includes(kind))
-  const builtIn = ofKind.find(({ name }) => name === use)
+  const builtIn = ofKind.find(({ name, manifest }) => name === use || manifest?.formerly === use)
   if (builtIn) return builtIn
   const names = ofKind.map(({ name }) => name)
   if (!isOutside(use, source)) {
+    const gone = goneOf(kinds, use, source)
+    if (gone) throw new Error(`it is gone: ${gone.because}`)
     const elsewhere = source.builtIn.find(({ name }) => name === use)
     throw new Error(
       elsewhere
@@ -135,6 +161,7 @@ function named(kind: PluginKind): string {
 }
 
 const MANIFEST_KEYS = [
+  'formerly',
   'order',
   'needs',
   'claims',

@@ -69,7 +69,7 @@ function isMislabelled(url: string, format: string | null | undefined): boolean 
 export function createPluginFiles({
   base,
   plugins,
-}: PluginFilesOptions): Required<Omit<PluginSource, 'builtIn'>> {
+}: PluginFilesOptions): Required<Omit<PluginSource, 'builtIn' | 'gone'>> {
   return {
     async importPlugin(specifier) {
       makeWaggleKnown()

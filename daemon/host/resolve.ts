@@ -17,6 +17,8 @@ export interface Resolved {
   objective: PluginObjective | undefined
   /** One line for each problem, with its solution; empty if the node can start. */
   problems: string[]
+  /** What the user should change in the config in time, one line each. */
+  notices: string[]
 }
 
 /** Default time limit. Hooks normally take milliseconds. */
@@ -25,7 +27,8 @@ const STATE_BYTES = 4 * 1024 * 1024
 const STAND_IN = 'uniform'
 
 export async function resolvePlugins(options: ResolveOptions, source: PluginSource): Promise<Resolved> {
-  const { loaded, problems } = await loadPlugins(choicesOf(options), source)
+  const { loaded, problems, notices } = await loadPlugins(choicesOf(options), source)
+  const isComplete = problems.length === 0
   const all = loaded.map((one) => activeOf(one, options.hookTimeoutMs ?? HOOK_MS, problems))
   const picks = all.some(({ hooks }) => hooks.select)
   let standIn = all.find(({ plugin }) => plugin.kind === 'selector' && plugin.name === STAND_IN)
@@ -53,10 +56,9 @@ export async function resolvePlugins(options: ResolveOptions, source: PluginSour
       ),
     )
   } catch (error) {
-    if (loaded.length === choicesOf(options).length)
-      problems.push(...(error instanceof Error ? error.message : String(error)).split('\n'))
+    if (isComplete) problems.push(...(error instanceof Error ? error.message : String(error)).split('\n'))
   }
-  return { active, standIn, objective, problems }
+  return { active, standIn, objective, problems, notices }
 }
 
 function choicesOf(options: ResolveOptions): PlacedChoice[] {

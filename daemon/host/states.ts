@@ -57,7 +57,7 @@ export function createStates({
       const window = openWindow('node', step)
       for (const one of active) {
         last.delete(one)
-        const state = states.find(({ plugin }) => plugin === one.id)
+        const state = states.find(({ plugin }) => isIdOf(plugin, one))
         if (state) await load(one, window, state)
         if (one.hooks.open && !one.tally.off)
           await call(one, 'open', window, (hooks, context) => hooks.open!(context)).catch(() => {})
@@ -89,7 +89,7 @@ export function createStates({
       /** Peers whose state failed to merge; at most STRIKES. */
       const unheard = new Map<Active, Set<string>>()
       const sharing = (name: string): Active | undefined =>
-        active.find((one) => one.id === name && isSharing(one))
+        active.find((one) => isIdOf(name, one) && isSharing(one))
       return {
         wanted: () => active.filter(isSharing).map((one) => ({ name: one.id, version: versionOf(one) })),
         async own(name) {
@@ -123,6 +123,11 @@ export function createStates({
     },
   }
 }
+
+/** Also by the name of the last version: checkpoints and peers may have that. */
+const isIdOf = (id: string, { id: now, plugin }: Active): boolean =>
+  id === now ||
+  (plugin.manifest?.formerly !== undefined && id === `${plugin.kind}/${plugin.manifest.formerly}`)
 
 const versionOf = ({ plugin }: Active): number => plugin.manifest?.stateVersion ?? 1
 

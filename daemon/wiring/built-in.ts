@@ -3,6 +3,7 @@
 import { CONTROL } from '../../plugins/control/index.ts'
 import { CORRECTIONS } from '../../plugins/corrections/index.ts'
 import { ESTIMATORS } from '../../plugins/estimators/index.ts'
+import { EVIDENCE, FIRST, GONE } from '../../plugins/evidence.ts'
 import { HINTS } from '../../plugins/hints/index.ts'
 import { REPLAY } from '../../plugins/replay/index.ts'
 import { SELECTORS } from '../../plugins/selectors/index.ts'
@@ -11,6 +12,7 @@ import type { Plugin } from '../../protocol/plugin/index.ts'
 
 export { TASKS } from '../../plugins/tasks/index.ts'
 export { type DatasetFacts, datasetText, loadTasks } from './datasets.ts'
+export { EVIDENCE, FIRST, GONE }
 export const PLUGINS: readonly Plugin[] = [
   ...ESTIMATORS,
   ...CORRECTIONS,

@@ -37,7 +37,7 @@ export default definePlugin({
     order: 10,
     budget: ({ tokens }) => ({ tokens }),
     conflicts: [
-      { with: 'control/xrpo', because: 'both decide how many rollouts a prompt gets' },
+      { with: 'control/xrpo_like', because: 'both decide how many rollouts a prompt gets' },
       { with: 'hint', because: 'both spend a second round on prompts whose rollouts are all wrong' },
     ],
   },

@@ -7,6 +7,6 @@ import spoChain from './branches/spo-chain.ts'
 import treeRlLike from './branches/tree-rl-like.ts'
 import dars from './dars.ts'
 import scopeLike from './scope-like.ts'
-import xrpo from './xrpo.ts'
+import xrpoLike from './xrpo-like.ts'
 
-export const CONTROL: readonly Plugin[] = [april, dars, xrpo, spoChain, treeRlLike, arrolLike, scopeLike]
+export const CONTROL: readonly Plugin[] = [april, dars, xrpoLike, spoChain, treeRlLike, arrolLike, scopeLike]

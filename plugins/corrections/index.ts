@@ -4,6 +4,7 @@
 import type { Plugin } from '../../protocol/plugin/index.ts'
 import aceLike from './ace-like.ts'
 import clipCov from './clip-cov.ts'
+import d3sLike from './d3s-like.ts'
 import foreign from './groups/foreign.ts'
 import overlong from './groups/overlong.ts'
 import staleness from './groups/staleness.ts'
@@ -19,7 +20,6 @@ import r2vpoLike from './losses/r2vpo-like.ts'
 import rec from './losses/rec.ts'
 import reinforce from './losses/reinforce.ts'
 import softAdaptive from './losses/soft-adaptive.ts'
-import sppo from './losses/sppo.ts'
 import stPpoLike from './losses/st-ppo-like.ts'
 import topr from './losses/topr.ts'
 import vespo from './losses/vespo.ts'
@@ -31,8 +31,6 @@ import klLimit from './penalties/kl-limit.ts'
 import llds from './penalties/llds.ts'
 import successNll from './penalties/success-nll.ts'
 import rejection from './rejection.ts'
-import d3sLike from './selective/d3s-like.ts'
-import dagrpoLike from './selective/dagrpo-like.ts'
 import srpoLike from './srpo-like.ts'
 import tis from './tis.ts'
 
@@ -45,7 +43,6 @@ export const LOSSES: readonly Plugin[] = [
   reinforce,
   rec,
   topr,
-  sppo,
   vespo,
   dppo,
   ipo,
@@ -67,7 +64,6 @@ export const CORRECTIONS: readonly Plugin[] = [
   aceLike,
   llds,
   successNll,
-  dagrpoLike,
   d3sLike,
   srpoLike,
   foreign,

@@ -63,6 +63,8 @@ export interface Role {
 }
 
 export interface Manifest<Settings = unknown> {
+  /** The name that it had in the last version: configs and saved states may still use it. */
+  formerly?: string
   /** Within a hook, plugins with a lower order run first; default 0. Ties follow the configuration's order. */
   order?: number
   needs?: readonly Need[]

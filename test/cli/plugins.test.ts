@@ -20,7 +20,7 @@ const run = (words: string[], input: unknown, home = freshHome()): Promise<Resul
   })
 
 test('list shows what comes along and what the config uses, with needs and places', async () => {
-  const home = homeWith('[rollout]\nprompts = 16\n\n[[controls]]\nuse = "vade"\n')
+  const home = homeWith('[rollout]\nprompts = 16\n\n[[controls]]\nuse = "vade_like"\n')
   const { status, stdout } = await waggle(['plugins', 'list', '--json', '--home', home])
   expect(status).toBe(0)
   const { plugins } = JSON.parse(stdout) as {
@@ -28,11 +28,38 @@ test('list shows what comes along and what the config uses, with needs and place
   }
   const of = (name: string) => plugins.find((plugin) => plugin.name === name)
   expect(of('grpo')).toMatchObject({ used: true, slots: ['estimator'] })
-  expect(of('vade')).toMatchObject({ used: true, needs: ['recurring'] })
+  expect(of('vade_like')).toMatchObject({ used: true, needs: ['recurring'] })
   expect(of('hill')?.used).toBe(false)
   expect((await waggle(['plugins', 'list', '--home', home])).stdout).toMatch(
-    /^\* +selector +vade +recurring/m,
+    /^\* +selector +vade_like +recurring/m,
   )
+})
+
+test('list leads with what to try first, and list more has the others with what was measured', async () => {
+  const home = homeWith('')
+  const first = await waggle(['plugins', 'list', '--home', home])
+  expect(first.stdout).toMatch(/^ +estimator +rloo /m)
+  expect(first.stdout).not.toMatch(/ngrpo/)
+  expect(first.stdout.split('\n').length).toBeLessThan(40)
+  expect(first.stderr).toMatch(/\d+ more: `waggle plugins list more`/)
+  const more = await waggle(['plugins', 'list', 'more', '--home', home])
+  expect(more.stdout).toMatch(/^estimator +ngrpo .*Measured: harm: −4.7 ± 1.6 points/m)
+  expect(more.stdout).toMatch(/^correction +kl_cov .*Measured: no\.$/m)
+  expect(more.stdout).not.toMatch(/ rloo /)
+  const wrong = await waggle(['plugins', 'list', 'less', '--home', home])
+  expect(wrong).toMatchObject({ status: 2, stderr: expect.stringContaining('takes "more", or nothing') })
+})
+
+test('a renamed plugin and a deleted one that did nothing still pass the check, with a notice', async () => {
+  const config =
+    '[rollout]\nprompts = 16\n\n[[controls]]\nuse = "vade"\n\n[[corrections]]\nuse = "clip"\n\n[[corrections]]\nuse = "dagrpo_like"\n'
+  const { status, stdout, stderr } = await waggle(['plugins', 'check', '--home', homeWith(config)])
+  expect({ status, stdout }).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining('selector/vade_like'),
+  })
+  expect(stderr).toContain('"vade" is now called "vade_like"')
+  expect(stderr).toContain('"dagrpo_like": it is gone')
 })
 
 test('check says ok, or tells every problem with its cure', async () => {
@@ -45,12 +72,14 @@ test('check says ok, or tells every problem with its cure', async () => {
     'plugins',
     'check',
     '--home',
-    homeWith('[estimator]\nuse = "gropo"\n\n[[hints]]\nuse = "./missing.ts"\n\n[[controls]]\nuse = "vade"\n'),
+    homeWith(
+      '[estimator]\nuse = "gropo"\n\n[[hints]]\nuse = "./missing.ts"\n\n[[controls]]\nuse = "vade_like"\n',
+    ),
   ])
   expect(bad.status).toBe(4)
   expect(bad.stderr).toMatch(/estimator "gropo": there is no such plugin; the built-in ones are grpo,/)
   expect(bad.stderr).toMatch(/hint ".\/missing.ts": there is no file/)
-  expect(bad.stderr).toMatch(/selector "vade" needs recurring prompts.*set rollout\.prompts/)
+  expect(bad.stderr).toMatch(/selector "vade_like" needs recurring prompts.*set rollout\.prompts/)
 })
 
 test('a correction that misspells a column is told of it, with or without a config', async () => {
@@ -126,7 +155,7 @@ test('run calls pure hooks on data', async () => {
     }),
   ).toMatchObject({ columns: { coefficient: 0.5 }, metrics: { coefficient: 0.5 } })
   const candidates = [{ seed: 1 }, { seed: 2 }]
-  expect((await said('selector/vade', { hook: 'weigh', candidates })).weights).toHaveLength(2)
+  expect((await said('selector/vade_like', { hook: 'weigh', candidates })).weights).toHaveLength(2)
   const asks = (
     await said('selector/uniform', {
       hook: 'select',

@@ -1,7 +1,7 @@
 // What the host says of a module that is not a plugin it can load.
 
 import { expect, test } from 'vitest'
-import { asPlugin } from '../../daemon/host/load.ts'
+import { asPlugin, loadPlugins } from '../../daemon/host/load.ts'
 import { definePlugin } from '../../protocol/plugin/index.ts'
 
 const good = definePlugin({
@@ -37,4 +37,38 @@ test.each([
   ['no settings', { ...good, settings: undefined }, /its settings are not a Standard Schema/],
 ])('refused, with the reason: %s', (_, value, reason) => {
   expect(() => asPlugin(value)).toThrow(reason)
+})
+
+const renamed = { ...good, name: 'sample_like', manifest: { formerly: 'sample' } }
+const source = {
+  builtIn: [renamed],
+  gone: {
+    'control/idle': { because: 'it never acted', harmless: true },
+    'control/lost': { because: 'it lost; use "sample_like"' },
+  },
+  importPlugin: () => Promise.reject(new Error('nothing is imported here')),
+}
+const load = (use: string) => loadPlugins([{ kinds: ['control'], choice: { use } }], source)
+
+test('the name of the last version finds a plugin, with a notice', async () => {
+  const { loaded, problems, notices } = await load('sample')
+  expect(loaded.map(({ plugin }) => plugin.name)).toEqual(['sample_like'])
+  expect(problems).toEqual([])
+  expect(notices).toEqual(['control "sample" is now called "sample_like": rename it in the config.'])
+})
+
+test('its present name needs no notice', async () => {
+  expect(await load('sample_like')).toMatchObject({ problems: [], notices: [] })
+})
+
+test('a deleted plugin that did nothing is left out, with a notice', async () => {
+  expect(await load('idle')).toEqual({
+    loaded: [],
+    problems: [],
+    notices: ['control "idle": it is gone: it never acted. Remove it from the config.'],
+  })
+})
+
+test('a deleted plugin that did something is a problem that says what to use', async () => {
+  expect((await load('lost')).problems).toEqual(['control "lost": it is gone: it lost; use "sample_like"'])
 })

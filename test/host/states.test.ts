@@ -45,6 +45,12 @@ test('going back to a checkpoint without a state of it makes the plugin begin an
   expect((await saved(host))[0]?.bytes).toEqual(Uint8Array.of(0))
 })
 
+test('a state under the name of the last version is loaded, and saved under the present one', async () => {
+  const { host } = await setUp([plugin('library', 'skill', keeping(), { formerly: 'shelf' })])
+  await host.restore(0, [{ plugin: 'skill/shelf', version: 1, bytes: Uint8Array.of(5) }])
+  expect(await saved(host)).toEqual([{ plugin: 'skill/library', version: 1, bytes: Uint8Array.of(5) }])
+})
+
 test('a state of another version, or one that does not load, is reported and dropped', async () => {
   const { host, troubles } = await setUp([plugin('library', 'skill', keeping())])
   const state = { plugin: 'skill/library', version: 1, bytes: Uint8Array.of(5) }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { CONTROL } from '../../plugins/control/index.ts'
 import { CORRECTIONS } from '../../plugins/corrections/index.ts'
 import { ESTIMATORS } from '../../plugins/estimators/index.ts'
+import { EVIDENCE, FIRST, GONE } from '../../plugins/evidence.ts'
 import { HINTS } from '../../plugins/hints/index.ts'
 import { REPLAY } from '../../plugins/replay/index.ts'
 import { SELECTORS } from '../../plugins/selectors/index.ts'
@@ -25,6 +26,15 @@ describe('the built-in plugins', () => {
     const names = [...plugins.map(({ plugin }) => plugin.name), ...TASKS.map(({ name }) => name)]
     expect(new Set(names).size).toBe(names.length)
     for (const name of names) expect(name).toMatch(/^[a-z][a-z0-9_]{0,63}$/)
+  })
+
+  it('are those of which something is said to be shown, and none that is gone', () => {
+    const ids = new Set([
+      ...plugins.map(({ kind, plugin }) => `${kind}/${plugin.name}`),
+      ...CONTROL.map(({ kind, name }) => `${kind}/${name}`),
+    ])
+    for (const id of [...FIRST, ...Object.keys(EVIDENCE)]) expect(ids).toContain(id)
+    for (const id of Object.keys(GONE)) expect(ids).not.toContain(id)
   })
 
   it.each(plugins.map(({ kind, plugin }) => [plugin.name, kind, plugin] as const))(

@@ -6,13 +6,14 @@ import type { Context } from '../context.ts'
 import { configured } from './configured.ts'
 
 export async function check(context: Context): Promise<number> {
-  const { active, problems, file } = await configured(context)
+  const { active, problems, notices, file } = await configured(context)
   if (problems.length > 0) {
     throw new WaggleError('E_PLUGIN', problems.map((line) => safeText(line)).join('\n'), {
       hint: `Correct the plugin tables in ${file ?? context.paths.config}, and check again.`,
       data: { problems },
     })
   }
+  for (const notice of notices) context.say(`notice: ${safeText(notice)}`)
   const ids = active.map(({ id }) => id)
   if (context.json) context.out(JSON.stringify({ v: 1, ok: true, file: file ?? null, plugins: ids }))
   else context.out(`ok  ${ids.join(', ')}`)

@@ -9,7 +9,8 @@ export async function run(context: Context): Promise<number> {
     case undefined:
       return (await import('./running.ts')).running(needs(context, words, 0))
     case 'list':
-      return (await import('./list.ts')).list(needs(context, words, 0))
+      if (words.length > 0 && words.join(' ') !== 'more') needs(context, words, 0, '"more", or nothing')
+      return (await import('./list.ts')).list(context, words.length > 0)
     case 'check': {
       if (words.length === 0) return (await import('./check.ts')).check(context)
       return (await import('./conform.ts')).conform(needs(context, words, 1, 'a plugin, or nothing'))

@@ -6,12 +6,13 @@ import type { Plugin } from '../../../protocol/plugin/index.ts'
 import { didYouMean } from '../../../protocol/suggest.ts'
 import { asPlugin, type PluginSource } from '../../host/load.ts'
 import { createPluginFiles } from '../../host/plugin-files.ts'
-import { PLUGINS } from '../../wiring/built-in.ts'
+import { GONE, PLUGINS } from '../../wiring/built-in.ts'
 import type { Context } from '../context.ts'
 
 export function sourceOf({ paths }: Context): PluginSource {
   return {
     builtIn: PLUGINS,
+    gone: GONE,
     ...createPluginFiles({ base: dirname(paths.config), plugins: paths.plugins }),
   }
 }

@@ -63,7 +63,7 @@ export const WATCH: readonly Command[] = [
     group: 'Watch',
     summary: 'show loaded plugins; list, check, create, install or run plugins',
     details:
-      'Without an action: the plugins of the running node, their cost, and whether one was switched off. The actions need no node. list: all plugins. check: the plugins of the config, or the conformance tests on the one named. new: creates a small plugin with a test. add: installs an npm package for this home. run: calls one hook on JSON from a file or standard input.',
+      'Without an action: the plugins of the running node, their cost, and whether one was switched off. The actions need no node. list: those to try first; `list more`: the others, with what was measured. check: the plugins of the config, or the conformance tests on the one named. new: creates a small plugin with a test. add: installs an npm package for this home. run: calls one hook on JSON from a file or standard input.',
     arguments: [
       {
         name: 'action',
@@ -73,7 +73,7 @@ export const WATCH: readonly Command[] = [
       {
         name: 'what',
         summary:
-          'check: a plugin; new: a kind and a name; add: an npm package; run: a plugin and an input file',
+          'list: more; check: a plugin; new: a kind and a name; add: an npm package; run: a plugin and an input file',
         repeat: true,
       },
     ],

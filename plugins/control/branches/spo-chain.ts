@@ -34,7 +34,7 @@ const settings = z.strictObject({
   tokens: tokensSetting,
 })
 
-const CONFLICTS = ['dars', 'xrpo', 'tree_rl_like'].map((name) => ({
+const CONFLICTS = ['dars', 'xrpo_like', 'tree_rl_like'].map((name) => ({
   with: `control/${name}`,
   because: 'its values belong to groups as they were written',
 }))

@@ -45,7 +45,7 @@ export default definePlugin({
   manifest: {
     order: 10,
     budget: ({ tokens }) => ({ tokens }),
-    conflicts: ['dars', 'xrpo'].map((name) => ({
+    conflicts: ['dars', 'xrpo_like'].map((name) => ({
       with: `control/${name}`,
       because: 'both add rollouts to groups',
     })),

@@ -9,7 +9,6 @@ import ipo from '../../../plugins/corrections/losses/ipo.ts'
 import rec from '../../../plugins/corrections/losses/rec.ts'
 import reinforce from '../../../plugins/corrections/losses/reinforce.ts'
 import softAdaptive from '../../../plugins/corrections/losses/soft-adaptive.ts'
-import sppo from '../../../plugins/corrections/losses/sppo.ts'
 import topr from '../../../plugins/corrections/losses/topr.ts'
 import vespo from '../../../plugins/corrections/losses/vespo.ts'
 import { columnsOf } from '../../../protocol/plugin/expression.ts'
@@ -206,21 +205,6 @@ describe('topr', () => {
     [0.1, -1, 0.1],
   ])('at ratio %d and advantage %d pulls by %d', (ratio, advantage, wanted) => {
     expect(pull(topr, ratio, advantage)).toBeCloseTo(wanted, 5)
-  })
-})
-
-describe('sppo', () => {
-  it.each([
-    [1.29, 1, -1],
-    [1.31, 1, 0],
-    [0.78, 1, -1],
-    [0.76, 1, 0],
-  ])('at ratio %d and advantage %d pulls by %d', (ratio, advantage, wanted) => {
-    expect(pull(sppo, ratio, advantage)).toBeCloseTo(wanted, 5)
-  })
-
-  it('is worth the advantage times the log-ratio', () => {
-    expect(valuesOf(lossOf(sppo), atRatio(1.2, 2))[0]).toBeCloseTo(-2 * Math.log(1.2), 9)
   })
 })
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import d3sLike, { mostVaried } from '../../../plugins/corrections/selective/d3s-like.ts'
-import dagrpoLike from '../../../plugins/corrections/selective/dagrpo-like.ts'
+import d3sLike, { mostVaried } from '../../../plugins/corrections/d3s-like.ts'
 import srpoLike from '../../../plugins/corrections/srpo-like.ts'
 import { TASKS } from '../../../plugins/tasks/index.ts'
 import { createScriptedContext } from '../../../protocol/plugin/testing/index.ts'
@@ -43,32 +42,6 @@ describe('what d3s learns from', () => {
     const groups = [groupOf([rolloutOf(1, 2, { lossMask: Uint8Array.of(1, 0) }), rolloutOf(0, 1)])]
     const { weight } = await withSettings(d3sLike, settings).columns!([[1, -1]], groups, contextOf(10))
     expect((weight as Float32Array[][])[0]!.map((row) => [...row])).toEqual([[1, 0], [1]])
-  })
-})
-
-describe('what dagrpo leaves out', () => {
-  const say = (text: string, reward: number) => rolloutOf(reward, 1, { text })
-  const long = 'First the tens are added, then the ones, and the carry is not forgotten: 42'
-  const modified = async (rollouts: ReturnType<typeof say>[], given: Record<string, unknown> = {}) =>
-    (
-      await withSettings(dagrpoLike, given).modify!(
-        [rollouts.map((_, i) => i + 1)],
-        [groupOf(rollouts)],
-        contextOf(),
-      )
-    )[0]
-
-  it('are rollouts with nothing on the other side that is unlike them', async () => {
-    const rollouts = [say(long, 1), say(long, 0), say('Guessing, I would say that it is seven.', 0)]
-    // The right answer has one that is unlike it, the copy has not.
-    expect(await modified(rollouts)).toEqual([1, 0, 3])
-    expect(await modified(rollouts.slice(0, 2))).toEqual([0, 0])
-    expect(await modified(rollouts, { distance: 1 })).toEqual([0, 0, 0])
-  })
-
-  it('is nothing where a group has one side only', async () => {
-    expect(await modified([say(long, 1), say(long, 1)])).toEqual([1, 2])
-    expect(await modified([say(long, 0), say(long, 0)])).toEqual([1, 2])
   })
 })
 

@@ -1,7 +1,7 @@
 // What an environment wrote says nothing about the policy: with its tokens in between, advantages are the same.
 
 import { expect, it } from 'vitest'
-import xrpo from '../../../plugins/control/xrpo.ts'
+import xrpo from '../../../plugins/control/xrpo-like.ts'
 import opo from '../../../plugins/estimators/baselines/opo.ts'
 import plus from '../../../plugins/estimators/batch/reinforce-plus-plus.ts'
 import plusBaseline from '../../../plugins/estimators/batch/reinforce-plus-plus-baseline.ts'

@@ -101,7 +101,7 @@ describe('SAGE-light', () => {
 
   it('counts what the round itself asked, whatever else stands around it, and nothing that a plugin asked for', async () => {
     const hooks = withSettings(sageLight)
-    visited(hooks, 0, { arm: 'reflect', origin: { plugin: 'replay/r3', request: '0' } })
+    visited(hooks, 0, { arm: 'reflect', origin: { plugin: 'replay/r3_like', request: '0' } })
     expect(await shown(hooks)).toBeUndefined()
     visited(hooks, 0, { arm: 'skill', origin: { plugin: 'skill/arise' } })
     expect((await shown(hooks))?.level).toBe(1)

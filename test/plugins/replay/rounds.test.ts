@@ -49,7 +49,7 @@ function expectSame(replayed: Group, written: readonly Group[]): void {
 }
 
 test('R³ gives a failed group back what the prompt was once answered with', async () => {
-  const node = await playing('r3', { tau: 0 })
+  const node = await playing('r3_like', { tau: 0 })
   const first = await step(node, 0)
   expect(first.trained).toEqual(first.written)
   const second = await step(node, 1)
@@ -67,7 +67,7 @@ test('R³ reflects beside the failed group, and replays what that found to the b
   const node = await play({
     write: (prompt, at) => (prompt.includes('An earlier answer') ? right(prompt) : `wrong ${at.seed}`),
     plugins: [two(), ...REPLAY],
-    host: { selector: { use: 'two' }, replay: [{ use: 'r3' }] },
+    host: { selector: { use: 'two' }, replay: [{ use: 'r3_like' }] },
   })
   const rounds = []
   for (const version of [0, 1, 2]) rounds.push(await node.round({ version }))

@@ -1,4 +1,4 @@
-// VADE: draws each prompt's success rate from what is known about it, and prefers prompts likely to give
+// Like VADE: draws each prompt's success rate from what is known about it, and prefers prompts likely to give
 // mixed groups.
 //
 //   theta ~ Beta(1 + right, 1 + wrong);   weight = theta (1 - theta)^2, highest at 1/3, or theta (1 - theta)
@@ -29,12 +29,12 @@ const settings = z.strictObject({
 })
 
 export default definePlugin({
-  name: 'vade',
+  name: 'vade_like',
   kind: 'selector',
   api: 1,
   summary: 'Prefers prompts that are likely to give mixed groups, by Beta draws.',
   settings,
-  manifest: { needs: ['recurring'], budget: () => ({ stateBytes: 16 * 2 ** 20 }) },
+  manifest: { formerly: 'vade', needs: ['recurring'], budget: () => ({ stateBytes: 16 * 2 ** 20 }) },
   create({ utility, threshold, ...options }) {
     const counts = createCounts(options)
     let [step, calls] = [0, 0]

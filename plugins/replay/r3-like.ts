@@ -1,4 +1,4 @@
-// R³ (arXiv 2601.19620): replay across contexts, reflection and ranking rewards, from a prompt's second visit
+// Like R³ (arXiv 2601.19620): replay across contexts, reflection and ranking rewards, from a prompt's second visit
 // on.
 //
 // Reflection is an additional group beside the prompt's own rollouts, if the prompt's past mean reward is
@@ -50,12 +50,13 @@ const settings = z.strictObject({
 export type R3Settings = z.infer<typeof settings>
 
 export default definePlugin({
-  name: 'r3',
+  name: 'r3_like',
   kind: 'replay',
   api: 1,
   summary: 'Replays the outcomes a group lacks, reflects on failures and ranks them.',
   settings,
   manifest: {
+    formerly: 'r3',
     needs: ['recurring', 'score'],
     budget: ({ tokens, megabytes }) => ({ tokens, stateBytes: Math.ceil((2 * megabytes + 8) * 2 ** 20) }),
   },

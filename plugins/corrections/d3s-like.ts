@@ -13,14 +13,9 @@
 // Try it with large groups, where most rollouts are similar.
 
 import { z } from 'zod'
-import { column, greater } from '../../../protocol/plugin/expression.ts'
-import {
-  type Advantages,
-  type Context,
-  type Correction,
-  definePlugin,
-} from '../../../protocol/plugin/index.ts'
-import { type Group, writtenPlaces } from '../../../protocol/train/index.ts'
+import { column, greater } from '../../protocol/plugin/expression.ts'
+import { type Advantages, type Context, type Correction, definePlugin } from '../../protocol/plugin/index.ts'
+import { type Group, writtenPlaces } from '../../protocol/train/index.ts'
 
 const share = z.number().positive().max(1)
 const settings = z.strictObject({

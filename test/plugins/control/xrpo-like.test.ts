@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { allocate, deviation, halfWidth, shrink, tQuantile } from '../../../plugins/control/allocation.ts'
-import xrpo, { sharpened } from '../../../plugins/control/xrpo.ts'
+import xrpo, { sharpened } from '../../../plugins/control/xrpo-like.ts'
 import { TASKS } from '../../../plugins/tasks/index.ts'
 import { createScriptedContext } from '../../../protocol/plugin/testing/index.ts'
 import { landed, playRound, type Right } from '../hints/round.ts'
@@ -9,7 +9,12 @@ import { groupOf, rolloutOf, withSettings } from '../samples.ts'
 const task = TASKS.find(({ name }) => name === 'basic_arithmetic')!
 const promptAt = (seed: number) => ({ task: task.name, taskVersion: task.version, seed, difficulty: 1 })
 const context = () => createScriptedContext({ tasks: [task], limits: { context: 4096, completion: 16 } })
-const landing = (right: Right, given = context()) => ({ context: given, task, plugin: 'control/xrpo', right })
+const landing = (right: Right, given = context()) => ({
+  context: given,
+  task,
+  plugin: 'control/xrpo_like',
+  right,
+})
 const first = (right: number[], size: number) =>
   right.map((count, seed) =>
     landed(

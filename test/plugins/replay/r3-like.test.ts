@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import grpo from '../../../plugins/estimators/normalised/grpo.ts'
 import { mixedAdvantages } from '../../../plugins/replay/mixing.ts'
-import r3 from '../../../plugins/replay/r3.ts'
+import r3 from '../../../plugins/replay/r3-like.ts'
 import basicArithmetic from '../../../plugins/tasks/arithmetic/basic-arithmetic.ts'
 import type { Hooks, RoundView } from '../../../protocol/plugin/index.ts'
 import { createScriptedContext, textOf } from '../../../protocol/plugin/testing/index.ts'

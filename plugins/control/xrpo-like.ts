@@ -1,4 +1,4 @@
-// XRPO: gives rollouts to the prompts where they are most informative, shows solved problems to prompts
+// Like XRPO: gives rollouts to the prompts where they are most informative, shows solved problems to prompts
 // without a success, and raises the advantage of right answers that were unlikely.
 //
 // arXiv 2510.06672, from the paper's text; no code was published. Every prompt gets the configured rollouts.
@@ -37,16 +37,17 @@ const settings = z.strictObject({
   tokens: tokensSetting,
 })
 
-const NAME = 'control/xrpo'
+const NAME = 'control/xrpo_like'
 const ARM = 'icl'
 
 export default definePlugin({
-  name: 'xrpo',
+  name: 'xrpo_like',
   kind: 'control',
   api: 1,
   summary: 'Gives rollouts where they are most informative; shows solved problems.',
   settings,
   manifest: {
+    formerly: 'xrpo',
     order: 10,
     budget: ({ tokens, corpus, characters }) => ({ tokens, stateBytes: corpus * (4 * characters + 256) }),
     conflicts: [

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { drawBeta } from '../../../plugins/selectors/beta.ts'
 import { createCounts } from '../../../plugins/selectors/counts.ts'
-import vade from '../../../plugins/selectors/vade.ts'
+import vade from '../../../plugins/selectors/vade-like.ts'
 import { diceFor } from '../../../plugins/tasks/random.ts'
 import type { Hooks } from '../../../protocol/plugin/index.ts'
 import { createScriptedContext } from '../../../protocol/plugin/testing/index.ts'
