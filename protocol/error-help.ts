@@ -13,11 +13,11 @@ export interface Trouble {
 export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
   E_USAGE: [
     {
-      cause: 'A misspelt command, option or argument, or an option without its value.',
-      cure: 'The message suggests the closest match; `waggle help <command>` lists all options.',
+      cause: 'A misspelt word, or an option without its value.',
+      cure: '`waggle help COMMAND` lists the options.',
     },
     {
-      cause: '`waggle top` without a terminal, as in a pipe or a service.',
+      cause: '`waggle top` without a terminal.',
       cure: '`waggle status --watch` prints plain text.',
     },
   ],
@@ -27,36 +27,35 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
       cure: 'Start it with `waggle up`. `waggle logs` shows how it ended.',
     },
     {
-      cause: 'The daemon runs with another home, or as another user.',
-      cure: 'Use the same `--home` as the daemon. For a service: `--on unix:///run/waggle/control.sock`, as its user.',
+      cause: 'The daemon has another home or user.',
+      cure: 'Use its `--home`; for a service `--on unix:///run/waggle/control.sock`, as its user.',
     },
   ],
   E_CONFIG: [
     {
-      cause:
-        'A mistake in `config.toml`, a variable or a flag: an unknown key, a wrong type, or a value out of range.',
-      cure: '`waggle config check` lists every mistake with its location; `waggle help config` lists the keys.',
+      cause: 'A mistake in `config.toml`, a variable or a flag.',
+      cure: '`waggle config check` lists every mistake; `waggle help config` lists the keys.',
     },
     {
       cause: 'A key that cannot change while the node runs.',
       cure: 'Put it into the file, then `waggle restart`.',
     },
     {
-      cause: 'The key file of a private swarm is missing, or does not contain a key.',
+      cause: 'The key file of a private swarm is missing or contains no key.',
       cure: 'Copy it again from a node of that swarm and check `swarm.key_file`.',
     },
   ],
   E_HOME: [
     {
-      cause: 'The directory belongs to another user, is not writable, or is on a full or read-only disk.',
-      cure: 'Check with `ls -ld` and `df`. Change the owner, or choose another `--home`.',
+      cause: 'The directory belongs to another user, or its disk is full or read-only.',
+      cure: 'Check `ls -ld` and `df`, or choose another `--home`.',
     },
     {
-      cause: 'The path is too long for the control socket: the path of a socket can have at most 107 bytes.',
+      cause: 'The path is too long for a socket (at most 107 bytes).',
       cure: 'Choose a shorter `--home`.',
     },
     {
-      cause: 'A token file of the control API cannot be read, or is too short.',
+      cause: 'A token file cannot be read, or is too short.',
       cure: 'Delete it; the next start creates a new one.',
     },
   ],
@@ -73,7 +72,7 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
   E_IDENTITY: [
     {
       cause: '`identity.key` is damaged, or belongs to another user.',
-      cure: 'Restore it from a backup. Without the file, the next start creates a new identity, and peers treat the node as a newcomer.',
+      cure: 'Restore it from a backup. Without it the next start makes a new identity, a newcomer to peers.',
     },
   ],
   E_MODEL: [
@@ -82,23 +81,22 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
       cure: 'Copy or download the model again; `waggle doctor` names the file.',
     },
     {
-      cause: 'Waggle does not support the architecture, a setting in `config.json`, or the tokenizer.',
-      cure: 'The message lists what is supported. Choose another model.',
+      cause: 'The architecture, a setting in `config.json`, or the tokenizer is not supported.',
+      cure: 'The message lists what is.',
     },
     {
-      cause: 'A relative folder is not where `model.path` is looked up.',
-      cure: '`model.path` is relative to the config file; write `./folder` or an absolute path.',
+      cause: 'A relative `model.path` is relative to the config file.',
+      cure: 'Write `./folder` or an absolute path.',
     },
   ],
   E_CHECKPOINT: [
     {
-      cause: 'The checkpoints of this home belong to a different model than `model.path`.',
-      cure: 'Use a separate `--home` for each model, or change `model.path` back.',
+      cause: 'The checkpoints belong to another model than `model.path`.',
+      cure: 'Use another `--home`, or change `model.path` back.',
     },
     {
-      cause:
-        'All checkpoints are damaged: the disk lost or changed data. A single damaged checkpoint is skipped.',
-      cure: 'Restore the folder from a backup, or move it away and start again.',
+      cause: 'All checkpoints are damaged. A single damaged one is skipped.',
+      cure: 'Restore a backup, or move the folder away and start again.',
     },
     {
       cause: 'The weights have become infinite or NaN.',
@@ -109,7 +107,7 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
   E_STORE: [
     {
       cause: 'The disk is full, read-only or failing.',
-      cure: 'Run `waggle doctor`. Data in memory is written as soon as the disk works again.',
+      cure: 'Run `waggle doctor`. Data in memory is written once the disk works again.',
     },
     {
       cause: 'A newer version of Waggle wrote the database.',
@@ -119,11 +117,10 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
   E_PLUGIN: [
     {
       cause: 'There is no built-in plugin with that name.',
-      cure: 'The message lists the built-in plugins. The path of a file must start with `./` or `/`.',
+      cure: '`waggle plugins list` shows them; a path must start with `./` or `/`.',
     },
     {
-      cause:
-        'A file or package cannot be loaded, or its default export is not a plugin for this API version.',
+      cause: 'A file or package cannot be loaded, or its default export is no plugin for this API.',
       cure: 'Run `node FILE` to see the error; `docs/tutorial.md` has an example plugin.',
     },
     {
@@ -149,12 +146,11 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
   ],
   E_DATASET: [
     {
-      cause:
-        'Rows are not valid JSON or CSV, lack a field, or have an answer that the verifier does not accept.',
-      cure: 'The message lists the first 20 with file and line. Correct them and run `waggle config check`.',
+      cause: 'Rows are not JSON or CSV, lack a field, or have an answer that the verifier refuses.',
+      cure: 'The message lists the first 20 with file and line.',
     },
     {
-      cause: 'The path is wrong. Paths in the config are relative to the config file.',
+      cause: 'A path in the config is not relative to the config file.',
       cure: '`waggle config show` prints the resolved path.',
     },
     {
@@ -166,17 +162,17 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
       cure: 'The message gives the problem and the question; docs/datasets.md has a working example.',
     },
     {
-      cause: 'The dataset is larger than 256 MiB or a million rows, or a row is larger than 64 KiB.',
-      cure: 'Use a part of it, or split it into several datasets.',
+      cause: 'The dataset exceeds 256 MiB or a million rows, or a row 64 KiB.',
+      cure: 'Use a part of it, or split it.',
     },
   ],
   E_ENGINE: [
     {
-      cause: 'The requested device does not exist here, or this version does not support it.',
+      cause: 'The requested device is not here, or not supported.',
       cure: '`waggle doctor` lists the devices; `--device cpu` always works.',
     },
     {
-      cause: 'Memory ran out, usually because of long completions or large batches.',
+      cause: 'Memory ran out.',
       cure: 'Lower `model.max_completion_tokens`, `rollout.group_size` or `training.own_groups`.',
     },
     {
@@ -194,8 +190,8 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
       cure: 'Start it as docs/samplers.md shows. A node that runs already waits for it and tries again.',
     },
     {
-      cause: 'It serves another model, another quantization of it, or does not apply adapters.',
-      cure: 'The message has the figures. Serve the model of `model.path`; raise `sampler.tolerance` only for a quantization that you accept.',
+      cause: 'It serves another model or quantization, or ignores adapters.',
+      cure: 'Serve the model of `model.path`; raise `sampler.tolerance` only for a quantization that you accept.',
     },
     {
       cause: 'The package node-llama-cpp is not installed.',
@@ -215,17 +211,16 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
   ],
   E_PEER: [
     {
-      cause:
-        'The other node is not running, or is on another network, where it cannot be found by its ID alone.',
-      cure: 'Check its `waggle status`; join with the address shown there, or with an invite.',
+      cause: 'The other node is not running, or on another network, where its ID alone does not find it.',
+      cure: 'Join with the address in its `waggle status`, or with an invite.',
     },
     {
-      cause: 'A firewall or NAT is in between, or the network does not allow multicast.',
-      cure: 'Open the port that the other node listens on; `docs/network.md` explains how to get through a NAT.',
+      cause: 'A firewall or NAT is in between, or multicast is filtered.',
+      cure: 'Open the port of the other node; `docs/network.md` explains NATs.',
     },
     { cause: 'An ID, address or invite was copied incompletely.', cure: 'Copy all of it.' },
     {
-      cause: 'A node was asked to join itself: both commands used the same home.',
+      cause: 'A node was asked to join itself, from the same home.',
       cure: 'Use a separate `--home` for the second node.',
     },
     { cause: '`swarm.enabled` is false.', cure: 'Set it to true and restart.' },
@@ -244,7 +239,7 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
   ],
   E_CONTROL: [
     {
-      cause: 'The daemon and the command have different versions, for example after an update.',
+      cause: 'Daemon and command have different versions.',
       cure: '`waggle restart`.',
     },
     { cause: 'The daemon was busy, stopping, or stuck.', cure: '`waggle status`, then `waggle logs`.' },
@@ -258,7 +253,7 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
     { cause: 'The nodes run incompatible versions.', cure: 'Update both.' },
     {
       cause: 'A group contains a text or number that the wire format cannot represent.',
-      cure: 'This is a bug in Waggle or in a plugin: report it with the message and the output of `waggle env`.',
+      cure: 'A bug in Waggle or a plugin: report the message with `waggle env`.',
     },
   ],
 }

@@ -10,7 +10,6 @@ import { VERIFIERS } from '../../plugins/tasks/verifiers/index.ts'
 import { METRICS } from '../../protocol/api/index.ts'
 import { ERROR_HELP } from '../../protocol/error-help.ts'
 import { ERROR_CODES, type ErrorCode } from '../../protocol/errors.ts'
-import { KEYS } from '../../tui/keys.ts'
 
 const MADE =
   '<!-- Made by `node --import tsx scripts/docs/write.ts`. Edit the tables in the code, not this page. -->'
@@ -18,6 +17,7 @@ const MADE =
 /** Outside of code, where Markdown would take it for a tag. */
 const escaped = (text: string): string => text.replaceAll(/(`[^`]*`)|</g, (_, code) => code ?? '&lt;')
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
 function optionList(options: readonly Option[]): string[] {
   return options.map(({ name, short, value, summary, key }) => {
     const shown = `${short ? `\`-${short}\`, ` : ''}\`--${name}${value ? ` ${value}` : ''}\``
@@ -27,10 +27,10 @@ function optionList(options: readonly Option[]): string[] {
 
 /** Options that several commands have, explained once. The first set that a command has all of stands for its options. */
 const SHARED = [
-  ['Options of a node', NODE_OPTIONS],
-  ['Options of a running node', REMOTE],
-  ['Options of a model', MODEL_OPTIONS],
-  ['Options of sampling', SAMPLING],
+  ['Node options', NODE_OPTIONS],
+  ['Daemon options', REMOTE],
+  ['Model options', MODEL_OPTIONS],
+  ['Sampling options', SAMPLING],
 ] as const
 
 function optionLines(options: readonly Option[]): string[] {
@@ -82,15 +82,11 @@ function commandsPage(): string[] {
     ...optionList(GLOBAL_OPTIONS),
     ...SHARED.flatMap(([title, options]) => ['', `## ${title}`, '', ...optionList(options)]),
     ...COMMANDS.flatMap(commandSection),
-    '',
-    '## Keys of `waggle top`',
-    '',
-    ...KEYS.map(({ shown, does }) => `- \`${shown}\`: ${escaped(does)}`),
   ]
 }
 
 function keyLine({ path, default: value, description, choices, range, live }: Key): string {
-  const limits = [choices?.join(', '), range].filter(Boolean).join('; ')
+  const limits = [choices?.join(', '), range.replace(/^(\S+) to (\S+)$/, '$1–$2')].filter(Boolean).join('; ')
   const notes = [
     value === undefined ? undefined : `default \`${JSON.stringify(value)}\``,
     live ? 'live' : undefined,
@@ -101,7 +97,6 @@ function keyLine({ path, default: value, description, choices, range, live }: Ke
 
 function configPage(): string[] {
   const keys = configKeys()
-  const sections = configSections()
   const lines = [
     '# Configuration',
     '',
@@ -122,16 +117,9 @@ function configPage(): string[] {
     'use = "clip"',
     '```',
   ]
-  for (const section of Object.keys(sections)) {
+  for (const section of Object.keys(configSections())) {
     const own = keys.filter(({ path }) => path === section || path.startsWith(`${section}.`))
-    const isOneKey = own.length === 1 && own[0]!.path === section
-    lines.push(
-      '',
-      `## ${section}`,
-      '',
-      ...(isOneKey ? [] : [`${capital(sections[section]!)}.`, '']),
-      ...own.map(keyLine),
-    )
+    lines.push('', `## ${section}`, '', ...own.map(keyLine))
     for (const { path, entry } of own) {
       if (!entry) continue
       const rows = entry.map(({ name, description }) => `- \`${name}\`: ${escaped(description)}`)
@@ -158,11 +146,10 @@ function datasets(): string[] {
 }
 
 function errorSection(code: ErrorCode): string[] {
-  const [status, meaning] = ERROR_CODES[code]
   return [
     `## ${code}`,
     '',
-    `${escaped(capital(meaning))}. Exit status ${status}.`,
+    `${escaped(capital(ERROR_CODES[code][1]))}.`,
     '',
     ...ERROR_HELP[code].map(({ cause, cure }) => `- ${escaped(cause)} ${escaped(cure)}`),
     '',
@@ -194,12 +181,14 @@ function metricsPage(): string[] {
     MADE,
     '',
     '`GET /metrics` on the control socket gives these in Prometheus text form, and `GET /v1/series?name=` the recent past of each',
-    'under its short name, in brackets (a label follows after a dot, as in `eval_task_accuracy.base_conversion`). A number that is',
-    'not known is left out. Labels name peers in `waggle_peer_…` only: those connected now, 32 at most, and without a past.',
+    'under its short name, in brackets with the unit (a label follows after a dot, as in `eval_task_accuracy.base_conversion`). A number that is',
+    'not known is left out. Labels name peers in `waggle_peer_…` only: 32 at most, those connected now.',
     '',
     ...METRICS.map(({ name, series, kind, unit, help, passing }) => {
-      const notes = [passing ? undefined : `\`${series}\``, kind, unit || undefined].filter((note) => note)
-      return `- \`${name}\` (${notes.join(', ')}): ${escaped(help)}`
+      const notes = [passing ? undefined : `\`${series}\``, kind === 'gauge' ? undefined : kind, unit].filter(
+        Boolean,
+      )
+      return `- \`${name}\`${notes.length > 0 ? ` (${notes.join(', ')})` : ''}: ${escaped(help)}`
     }),
   ]
 }

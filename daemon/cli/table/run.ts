@@ -23,7 +23,6 @@ export const RUN: readonly Command[] = [
       ['waggle up', 'with the defaults'],
       ['waggle up --detach', 'in the background; see `waggle status`, `waggle logs -f`, `waggle stop`'],
       ['waggle up --home ./second --name second', 'another node on the same machine'],
-      ['waggle up --set training.learning_rate=3e-4', 'with one config key changed'],
     ],
     load: () => import('../commands/run/up.ts'),
   },

@@ -52,12 +52,7 @@ export const USE_MODEL: readonly Command[] = [
       ...SAMPLING,
       ...MODEL_OPTIONS,
     ],
-    examples: [
-      [
-        "waggle generate 'Work out 4 + 7'",
-        'a question of the task basic_arithmetic, which the default model has learned',
-      ],
-    ],
+    examples: [["waggle generate 'Work out 4 + 7'", 'a question that the default model has seen']],
     load: () => import('../commands/use-model/generate.ts'),
   },
   {

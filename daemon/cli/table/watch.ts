@@ -18,7 +18,7 @@ export const WATCH: readonly Command[] = [
     group: 'Watch',
     stays: true,
     summary: 'watch the node in a full-screen terminal UI',
-    details: 'q closes the screen; the daemon keeps running.',
+    details: 'q closes the screen, ? lists the keys; the daemon keeps running.',
     options: [
       ...REMOTE,
       { name: 'ascii', summary: 'use ASCII characters only' },
