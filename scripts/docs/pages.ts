@@ -55,9 +55,9 @@ function commandSection({
   const words = args.map((a) => (a.required ? `<${a.name}>` : `[${a.name}]`)).join(' ')
   return [
     '',
-    `## waggle ${name}`,
+    `## waggle ${name}${words ? ` \`${words}\`` : ''}`,
     '',
-    `${words ? `\`waggle ${name} ${words}\`: ${escaped(summary)}` : escaped(capital(summary))}.${details ? ` ${escaped(details)}` : ''}`,
+    `${escaped(capital(summary))}.${details ? ` ${escaped(details)}` : ''}`,
     ...(args.length + options.length > 0 ? [''] : []),
     ...args.map((a) => `- \`${a.name}\`: ${escaped(a.summary)}`),
     ...optionLines(options),
@@ -86,13 +86,12 @@ function commandsPage(): string[] {
 }
 
 function keyLine({ path, default: value, description, choices, range, live }: Key): string {
-  const limits = [choices?.join(', '), range.replace(/^(\S+) to (\S+)$/, '$1–$2')].filter(Boolean).join('; ')
-  const notes = [
-    value === undefined ? undefined : `default \`${JSON.stringify(value)}\``,
-    live ? 'live' : undefined,
-  ]
-  const noted = notes.filter((note) => note !== undefined)
-  return `- \`${path}\`${noted.length > 0 ? ` (${noted.join(', ')})` : ''}: ${escaped(description)}${limits ? ` (${limits})` : ''}`
+  const isTold = choices?.every((choice) => description.includes(choice))
+  const limits = [isTold ? undefined : choices?.join(', '), range.replace(/^(\S+) to (\S+)$/, '$1–$2')]
+    .filter(Boolean)
+    .join('; ')
+  const shown = value === undefined ? path : `${path}=${JSON.stringify(value)}`
+  return `- \`${shown}\`${live ? ' (live)' : ''}: ${escaped(description)}${limits ? ` (${limits})` : ''}`
 }
 
 function configPage(): string[] {
@@ -105,7 +104,7 @@ function configPage(): string[] {
     'One TOML file, `config.toml` in the home or in `$XDG_CONFIG_HOME/waggle`; `waggle init` writes one with every key',
     'explained. Environment variables override the file (`WAGGLE_TRAINING_LEARNING_RATE` is `training.learning_rate`), and flags',
     'override both (`--set key=value` sets any key). `waggle config check` lists every mistake, `waggle config show --origin` says',
-    'where each value comes from. Keys marked *live* can change while the node runs (`waggle set`, `waggle reload`).',
+    'where each value comes from. Keys are shown with their defaults; *live* ones can change while the node runs (`waggle set`).',
     '',
     'A plugin is a table with `use` and its own settings beside it:',
     '',
