@@ -38,12 +38,20 @@ export const configSchema = z.strictObject({
     ),
   rollout: rollout.prefault({}).describe('how rollouts are sampled'),
   training: training.prefault({}).describe('how to train'),
-  estimator: plugin.default({ use: 'grpo' }).describe('the estimator, which turns rewards into advantages: grpo, dr_grpo, rloo, reinforce_plus_plus, spo, gae, gigpo; `waggle plugins list` has all'),
+  estimator: plugin
+    .default({ use: 'grpo' })
+    .describe(
+      'the estimator, which turns rewards into advantages: grpo, dr_grpo, rloo, reinforce_plus_plus, spo, gae, gigpo; `waggle plugins list` has all',
+    ),
   corrections: z
     .array(plugin)
     .default([{ use: 'clip' }, { use: 'tis', unknown: 'keep' }, { use: 'foreign' }])
-    .describe('the loss (clip, gspo, cispo, vespo or reinforce), and corrections for stale and foreign tokens (tis, rejection, kl, foreign); in order'),
-  selector: plugin.default({ use: 'uniform' }).describe('the selector, which chooses the prompts of a round: uniform, or gdro_like for a curriculum'),
+    .describe(
+      'the loss (clip, gspo, cispo, vespo or reinforce), and corrections for stale and foreign tokens (tis, rejection, kl, foreign); in order',
+    ),
+  selector: plugin
+    .default({ use: 'uniform' })
+    .describe('the selector, which chooses the prompts of a round: uniform, or gdro_like for a curriculum'),
   hints: z
     .array(plugin)
     .default([])
@@ -51,7 +59,9 @@ export const configSchema = z.strictObject({
   replay: z
     .array(plugin)
     .default([])
-    .describe('plugins that train again on earlier rollouts, such as r3_like, or on trusted peers’ right answers (lessons)'),
+    .describe(
+      'plugins that train again on earlier rollouts, such as r3_like, or on trusted peers’ right answers (lessons)',
+    ),
   skills: z
     .array(plugin)
     .default([])
