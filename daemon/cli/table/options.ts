@@ -22,7 +22,7 @@ export const NODE_OPTIONS: readonly Option[] = [
     name: 'model',
     value: 'MODEL',
     key: 'model.path',
-    summary: 'the model: a folder, or a name on the hub such as org/name or org/name@revision',
+    summary: 'the model: a folder, a GGUF file, or org/name on the hub',
   },
   {
     name: 'device',
@@ -52,8 +52,7 @@ export const SAMPLING: readonly Option[] = [
   {
     name: 'temperature',
     value: 'T',
-    summary:
-      '0 always takes the most likely token; default: as the model says, else 1; in a chat 0.6 (top-p 0.9)',
+    summary: '0 takes the likeliest token; default: as the model says, else 1; in a chat 0.6 (top-p 0.9)',
   },
   {
     name: 'top-p',

@@ -5,8 +5,7 @@ import { REMOTE, RUN_OPTIONS, SET } from './options.ts'
 
 const target = {
   name: 'target',
-  summary:
-    'a peer ID, an invite, a multiaddr such as /ip4/192.0.2.7/tcp/4001/p2p/12D3Koo..., or - for standard input',
+  summary: 'a peer ID, an invite, a multiaddr, or - for standard input',
   required: true,
 } as const
 
@@ -103,7 +102,7 @@ export const RUN: readonly Command[] = [
     group: 'Run',
     changes: true,
     summary: 'save a checkpoint, stop the daemon, and start it again in the background',
-    details: 'The config is checked first. If a node could not start with it, the daemon keeps running.',
+    details: 'With an invalid config the daemon keeps running.',
     options: RUN_OPTIONS,
     load: () => import('../commands/run/restart.ts'),
   },

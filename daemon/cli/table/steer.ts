@@ -85,8 +85,7 @@ export const STEER: readonly Command[] = [
     group: 'Steer',
     changes: true,
     summary: 'offer a file to peers, such as a checkpoint or an adapter',
-    details:
-      'Prints the source that the other user passes to `waggle fetch`. Nothing is sent until they fetch it. The offer lasts until this node stops.',
+    details: 'Prints the source for `waggle fetch` on the other side. The offer lasts until this node stops.',
     arguments: [{ name: 'file', summary: 'the file', required: true }],
     options: [
       ...REMOTE,

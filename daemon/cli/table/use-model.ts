@@ -60,7 +60,7 @@ export const USE_MODEL: readonly Command[] = [
     group: 'Steer',
     summary: 'chat with the model',
     details:
-      'Works without a daemon. The default model is this home’s newest checkpoint. Ctrl-C stops an answer, /new starts a new conversation, /quit or Ctrl-D exits.',
+      'Works without a daemon. The default model is this home’s newest checkpoint. Ctrl-C stops an answer, /new starts anew, /quit exits.',
     options: [
       { name: 'system', value: 'TEXT', summary: 'the system message' },
       ...SAMPLING,
