@@ -7,6 +7,7 @@ import { type Figure, svgOf } from './figure.ts'
 import { library } from './library-figure.ts'
 import type { Reader } from './series.ts'
 import { daemons, savings } from './swarm-figures.ts'
+import { weights } from './weights-figure.ts'
 
 const DOCS = new URL('../../../docs/', import.meta.url)
 
@@ -15,6 +16,7 @@ const FIGURES: Record<string, (read: Reader) => Figure> = {
   daemons,
   library,
   savings,
+  weights,
 }
 
 const read: Reader = <Run>(file: string): Run[] =>
