@@ -34,6 +34,8 @@ interface JsonSchema {
   description?: string
   default?: unknown
   enum?: string[]
+  /** Of a word or a list. */
+  anyOf?: JsonSchema[]
   minimum?: number
   maximum?: number
   exclusiveMinimum?: number
@@ -53,13 +55,14 @@ export function configKeys(): Key[] {
       for (const [name, child] of Object.entries(schema.properties)) visit(child, [...path, name])
       return
     }
+    const choices = choicesOf(schema)
     keys.push({
       path: path.join('.'),
       type: typeOf(schema),
       description: schema.description ?? '',
       default: schema.default,
       env: variableOf(path.join('.')),
-      ...(schema.enum ? { choices: schema.enum } : {}),
+      ...(choices ? { choices } : {}),
       ...(schema.items?.properties ? { wordIs: schema.items.properties.name ? 'name' : 'use' } : {}),
       ...(schema.items?.properties && schema.items.additionalProperties === false
         ? {
@@ -85,7 +88,12 @@ export function configSections(): Record<string, string> {
   )
 }
 
-function typeOf({ type }: JsonSchema): Key['type'] {
+function choicesOf({ enum: words, anyOf = [] }: JsonSchema): string[] | undefined {
+  return words ?? anyOf.find((one) => one.enum)?.enum
+}
+
+function typeOf({ type, anyOf = [] }: JsonSchema): Key['type'] {
+  if (anyOf.some((one) => one.type === 'array')) return 'list'
   if (type === 'integer' || type === 'number') return 'number'
   if (type === 'boolean') return 'boolean'
   if (type === 'array') return 'list'

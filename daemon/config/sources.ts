@@ -182,6 +182,8 @@ function readToml(key: Key, text: string): { value: unknown } | { wrong: string 
   const trimmed = text.trim()
   if (!/^[[{]/.test(trimmed)) {
     if (key.type === 'table') return { value: { use: trimmed } }
+    // A list that may also be a word.
+    if (key.choices?.includes(trimmed)) return { value: trimmed }
     const words = trimmed === '' ? [] : trimmed.split(',').map((word) => word.trim())
     const { wordIs } = key
     return { value: wordIs ? words.map((word) => ({ [wordIs]: word })) : words }

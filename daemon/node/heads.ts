@@ -167,7 +167,16 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
         const ahead = exchange.ahead(behind())
         await phases.run('join', {}, () => (ahead ? catchUp(ahead) : join()))
       }
-      if (isHurried || exchange.isDue(policy.reference().version)) await phases.run('join', {}, begin)
+      const isDue = isHurried || exchange.isDue(policy.reference().version)
+      // Nobody could fetch a head.
+      if (
+        isDue &&
+        parts
+          .swarm()
+          ?.peers()
+          .some(({ connected }) => connected)
+      )
+        await phases.run('join', {}, begin)
     },
     reset: () => exchange.reset(),
     isJoined: (peer) => isOn() && partners.has(peer),

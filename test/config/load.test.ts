@@ -146,7 +146,17 @@ test('plugins keep settings that the schema does not know', () => {
 })
 
 describe('values as text', () => {
+  const peer = '12D3KooWS7USNa9h8worDgC3Q2UQ8GH5Ks7xgSLtfcX4ga7ypqyn'
   const set = (path: string, value: string) => load('', { flags: [['--set', path, value]] }).config
+  test.each([
+    ['a word', 'all', 'all'],
+    ['one peer', peer, [peer]],
+    ['peers with commas', `${peer}, ${peer}`, [peer, peer]],
+    ['TOML', `["${peer}"]`, [peer]],
+  ])('what may be a word or a list takes %s', (_, text, value) => {
+    expect(set('swarm.trust', text).swarm.trust).toEqual(value)
+  })
+
   test('lists take commas, or TOML', () => {
     expect(set('tasks', 'a, b').tasks).toEqual([{ name: 'a' }, { name: 'b' }])
     expect(set('tasks', '[{ name = "a", difficulty = 2 }]').tasks).toEqual([{ name: 'a', difficulty: 2 }])

@@ -44,10 +44,13 @@ export const swarm = z.strictObject({
     .optional()
     .describe('peer IDs that may connect; if unset, anyone may'),
   trust: z
-    .union([
-      z.enum(['none', 'all']),
-      z.array(z.string().regex(/^12D3KooW[1-9A-HJ-NP-Za-km-z]{44}$/, 'must be a peer ID, 12D3KooW…')),
-    ])
+    .union(
+      [
+        z.enum(['none', 'all']),
+        z.array(z.string().regex(/^12D3KooW[1-9A-HJ-NP-Za-km-z]{44}$/, 'must be a peer ID, 12D3KooW…')),
+      ],
+      { error: 'must be none, all, or a list of peer IDs, 12D3KooW…' },
+    )
     .default('none')
     .describe(
       'peers you vouch for, whose groups count like own ones at once: none, all (for a private swarm), or a list of peer IDs',
