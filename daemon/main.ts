@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import { homedir, hostname } from 'node:os'
 import { PACKAGE_ROOT } from '../protocol/package.ts'
+import { createLiveConfig } from './config/live.ts'
 import { createJournal } from './control/journal/journal.ts'
 import { createShowcase } from './control/journal/showcase.ts'
 import { openTensorBoard } from './control/journal/tensorboard.ts'
@@ -58,6 +59,8 @@ export const run: Root = async (
   { config, paths, lineage, invite, signal, onProgress, ...options },
   { home, identity, node, finish, phases, events, log, closers },
 ) => {
+  const live = createLiveConfig(config)
+  const { settings } = live
   const tell = (message: string): void => onProgress({ message })
   // Until the journal exists, problems of plugins and engines go to the log.
   let tellTrouble = ({ name, message }: PluginTrouble): void => log('warn', `${name}: ${message}`)
@@ -70,7 +73,7 @@ export const run: Root = async (
   const changed = createWaker()
   const space = await watchDiskSpace(paths.state)
   closers.add(space.close)
-  const limits = await openLimits(config, {
+  const limits = await openLimits(settings, {
     ...{ space, log, closers, changed, now, monotonic, after },
     onChange: () => tellState(),
     network: () => swarm?.network(),
@@ -111,9 +114,7 @@ export const run: Root = async (
     {
       directory: paths.checkpoints,
       keep: config.checkpoint.keep,
-      get apart() {
-        return Math.floor(config.checkpoint.every_steps / 2)
-      },
+      apart: () => Math.floor(settings().checkpoint.every_steps / 2),
     },
     { disk, clock: now, log },
   )
@@ -156,7 +157,7 @@ export const run: Root = async (
   const trainedOn = createTrainedOn({ now })
   trainedOn.restore(restored?.state.trainedOn)
   const journal = await createJournal(
-    { training: config.training, logFile: paths.logFile },
+    { learningRate: () => settings().training.learning_rate, logFile: paths.logFile },
     { events, showcase, steps, evaluations, trainedOn, now },
   )
   notice = (message) => journal.notice('engine', message)
@@ -205,7 +206,7 @@ export const run: Root = async (
   // Adapters of older checkpoints began with values of their own.
   const isLineageKnown = !restored?.adapter || restored.state.headLineage === policy.lineage
   const heads = openHeads(
-    { config, isLineageKnown },
+    { settings, isLineageKnown },
     {
       ...{ policy, tasks, journal, trainedOn, phases, now },
       ...{ random: Math.random, wake: changed.wake, swarm: () => swarm },
@@ -225,11 +226,11 @@ export const run: Root = async (
   if (restored?.parked !== undefined) parked.load(restored.parked)
   const record = createTrainingRecord(
     { phases: restored && trainedMeta(restored.checkpoint.manifest.meta).phases },
-    { facts: () => trainingFacts(config, { tasks }) },
+    { facts: () => trainingFacts(settings(), { tasks }) },
   )
   const { isSaveDue, save, restore, rest } = createSaving({
     ...{ monotonic, phases, models, policies, host, pool, parked, checkpoints, journal, record, disk },
-    schedule: config.checkpoint,
+    schedule: () => settings().checkpoint,
     restored: restored?.state.version,
     mayWrite: limits.mayWrite,
     rounds: () => rounds.count,
@@ -237,7 +238,7 @@ export const run: Root = async (
     headLineage: isLineageKnown ? policy.lineage : undefined,
   })
   core = openCore(
-    { config, self, seed, restored: restored?.state.learner },
+    { settings, self, seed, restored: restored?.state.learner },
     {
       ...{ policy, host, pool, parked, journal, phases, roles },
       async restore(before) {
@@ -253,7 +254,7 @@ export const run: Root = async (
   // ── Swarm ───────────────────────────────────────────────────────────────
   swarm = await phases.run('network', {}, () =>
     openNetwork(
-      { config, paths, invite },
+      { settings, paths, invite },
       {
         ...{ identity, tasks, model, policy, host, core, journal, changed, log, closers, pool },
         ...{ clock: { now, after }, random: Math.random, isJoined: heads.isJoined },
@@ -267,7 +268,7 @@ export const run: Root = async (
   const restTimer = createRestTimer({ isHeld, after, onDue: changed.wake })
   closers.add(restTimer.close)
   const loops = startLoops(
-    { config, self, seed },
+    { settings, self, seed },
     {
       ...{ core, policy, phases, host, tasks, swarm, journal, showcase, parked, changed },
       ...{ now, monotonic, sleep, save },
@@ -294,7 +295,7 @@ export const run: Root = async (
   // ── Control ─────────────────────────────────────────────────────────────
   const control = openControl(
     {
-      config,
+      settings,
       facts: {
         node,
         model: {
@@ -319,7 +320,7 @@ export const run: Root = async (
       heads,
       ...{ now, pool: () => pool.counts(), space, limits: limits.info, closeAll: closers.closeAll },
       reconfigure: createReconfigure(
-        { config, file: paths.config, canMix: hasRoomToMix(models.plan) },
+        { config: live, file: paths.config, canMix: hasRoomToMix(models.plan) },
         { ...options, log, onChange: () => changed.wake() },
       ),
       finish,

@@ -19,7 +19,7 @@ export const run: Root = async (
 ) => {
   const now = Date.now
   const clock: Clock = { now, after }
-  const options = swarmOptions(config, paths)
+  const options = swarmOptions(() => config, paths)
   const opened = await phases.run('network', {}, () =>
     openSwarm(
       {

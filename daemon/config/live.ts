@@ -64,14 +64,27 @@ export function differenceOf(now: Config, next: Config, isHeld = holdsNothing): 
   return { live: changes.filter(isLive), restart: changes.filter((change) => !isLive(change)) }
 }
 
-/** Copies the live keys of `next` into `now`, in place, and returns the difference. */
-export function takeOn(now: Config, next: Config, isHeld = holdsNothing): ConfigDifference {
-  const difference = differenceOf(now, next, isHeld)
-  for (const { path, to } of difference.live) {
-    const [section, key] = path.split('.') as [string, string]
-    ;(now as unknown as Record<string, Record<string, unknown>>)[section]![key] = to
+/** The config of a running node. */
+export interface LiveConfig {
+  /** The settings as they are now. Call it at each use. */
+  settings(): Config
+  /** Takes the live keys of `next`, and returns the difference. */
+  take(next: Config, isHeld?: (change: ConfigChange) => boolean): ConfigDifference
+}
+
+export function createLiveConfig(first: Config): LiveConfig {
+  let now = first
+  return {
+    settings: () => now,
+    take(next, isHeld = holdsNothing) {
+      const difference = differenceOf(now, next, isHeld)
+      for (const { path, to } of difference.live) {
+        const [section, key] = path.split('.') as [keyof Config & string, string]
+        now = { ...now, [section]: { ...(now[section] as object), [key]: to } }
+      }
+      return difference
+    },
   }
-  return difference
 }
 
 function leaves(a: unknown, b: unknown, path: string[]): ConfigChange[] {

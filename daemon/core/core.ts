@@ -12,13 +12,18 @@ import {
   type Learner,
   type LearnerOptions,
   type LearnerParts,
+  type LearnerSettings,
   type UpdateOutcome,
 } from '../trainer/learner.ts'
 import type { PartReport } from '../trainer/sharing/mixing/part.ts'
 import { mostWaiting } from './capacity.ts'
 
-/** Options are read at each use. All but the learner's fixed ones may change while the node runs. */
 export interface CoreOptions extends LearnerOptions {
+  /** The settings as they are now. */
+  settings(): CoreSettings
+}
+
+export interface CoreSettings extends LearnerSettings {
   /** Maximum staleness of a group when it is used, in policy versions. */
   maxStaleness: number
 }
@@ -169,10 +174,12 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
       return isNew
     },
     get mostWaiting() {
-      return mostWaiting(Math.max(1, taken ?? options.sizes.own), options.maxStaleness)
+      const { sizes, maxStaleness } = options.settings()
+      return mostWaiting(Math.max(1, taken ?? sizes.own), maxStaleness)
     },
     get next() {
-      return { waiting: waiting('own').length, due: options.sizes.due ?? options.sizes.own }
+      const { own, due = own } = options.settings().sizes
+      return { waiting: waiting('own').length, due }
     },
     onEvaluation: learner.evaluation,
     isThrownAway: (version) => version <= thrownAway,
@@ -195,7 +202,9 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
       const report = await learner.train(batch)
       const { version } = policy.reference()
       if (report)
-        pool.evict(({ uses, group }) => uses > 0 || version - group.bornVersion > options.maxStaleness)
+        pool.evict(
+          ({ uses, group }) => uses > 0 || version - group.bornVersion > options.settings().maxStaleness,
+        )
       return report
     },
 

@@ -131,15 +131,18 @@ export async function createRounds(options: RoundsOptions, parts: RoundsParts): 
 
   const core = createCore(
     {
-      // A round trains on whatever groups it has.
-      sizes: { own, foreign: options.foreign, due: 1 },
+      settings: () => ({
+        // A round trains on whatever groups it has.
+        sizes: { own, foreign: options.foreign, due: 1 },
+        ...(options.aggregation && { aggregation: options.aggregation }),
+        minibatches: options.minibatches,
+        optimizer: options.optimizer,
+        warmUpSteps: options.warmUpSteps,
+        maxStaleness,
+      }),
       adaptive: options.adaptive,
-      ...(options.aggregation && { aggregation: options.aggregation }),
-      minibatches: options.minibatches,
       temperature: options.temperature,
-      optimizer: options.optimizer,
-      warmUpSteps: options.warmUpSteps,
-      ...{ maxStaleness, self },
+      self,
     },
     {
       ...{ policy, host, pool },

@@ -1,6 +1,6 @@
 // Limits: what the node may use of its machine, and when.
 //
-//   const limits = await createLimits({ limits: config.limits, cores }, { machine, ... })
+//   const limits = await createLimits({ settings: () => settings().limits, cores }, { machine, ... })
 //   while (limits.mustWait()) await ...
 //
 // rules.ts decides what holds the node back, budget.ts paces work, machine.ts reads the machine, and rest.ts decides

@@ -18,8 +18,8 @@ export interface NodeLimits {
 }
 
 export interface LimitsOptions {
-  /** Read at each use, because they may change while the node runs. */
-  limits: Limits
+  /** The limits as they are now. */
+  settings(): Limits
   /** Number of CPU cores of the machine. */
   cores: number
 }
@@ -54,7 +54,7 @@ const SHORTEST_MS = 20
 
 /** Resolves after the first reading, so that a node that must wait does not start working. */
 export async function createLimits(
-  { limits, cores }: LimitsOptions,
+  { settings, cores }: LimitsOptions,
   parts: LimitsParts,
 ): Promise<NodeLimits> {
   const { machine, now, monotonic, after } = parts
@@ -67,16 +67,16 @@ export async function createLimits(
 
   /** ms until the CPU time used is within the node's share. */
   const cpuWaitMs = (): number => {
-    const perMs = (cores * limits.cpu_percent) / 100
+    const perMs = (cores * settings().cpu_percent) / 100
     cpu = settle(cpu, { at: monotonic(), used: parts.cpuMs() }, { perMs, mostLeft: CPU_LEFT_MS * perMs })
-    return limits.cpu_percent < 100 ? Math.max(0, cpu.owed / perMs) : 0
+    return settings().cpu_percent < 100 ? Math.max(0, cpu.owed / perMs) : 0
   }
 
   const countWrites = async (): Promise<void> => {
     const used = await machine.writtenBytes()
     if (used === undefined) return
     const at = monotonic()
-    const perMs = (limits.writes_gb_per_day * 1e9) / DAY_MS
+    const perMs = (settings().writes_gb_per_day * 1e9) / DAY_MS
     writes = settle(
       writes ?? { at, used, owed: 0 },
       { at, used },
@@ -86,9 +86,10 @@ export async function createLimits(
 
   const info = (): LimitsInfo => {
     const network = parts.network?.()
+    const { cpu_percent } = settings()
     return {
       holds: held.map(({ limit, reason, since }) => ({ limit, reason, since })),
-      ...(limits.cpu_percent < 100 ? { cpuCores: (cores * limits.cpu_percent) / 100 } : {}),
+      ...(cpu_percent < 100 ? { cpuCores: (cores * cpu_percent) / 100 } : {}),
       ...(network && { network }),
     }
   }
@@ -105,7 +106,7 @@ export async function createLimits(
       writesOwed: writes?.owed,
     }
     const before = held
-    held = decide(limits, readings, before, now())
+    held = decide(settings(), readings, before, now())
     if (before.map(({ limit }) => limit).join() === held.map(({ limit }) => limit).join()) return
     parts.onChange(info())
     if (held.length === 0) parts.onFree()
@@ -133,7 +134,7 @@ export async function createLimits(
       })
       return true
     },
-    mayWrite: () => limits.writes_gb_per_day === 0 || (writes?.owed ?? 0) <= 0,
+    mayWrite: () => settings().writes_gb_per_day === 0 || (writes?.owed ?? 0) <= 0,
     info,
     async close() {
       isClosed = true

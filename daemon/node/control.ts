@@ -59,7 +59,7 @@ export interface ControlParts
 }
 
 export function openControl(
-  { config, facts }: { config: Config; facts: NodeFacts },
+  { settings, facts }: { settings(): Config; facts: NodeFacts },
   parts: ControlParts,
 ): NodeControl {
   const { policy, host, tasks, journal, core, loops, wishes, state, changed, requests, phases, now } = parts
@@ -86,8 +86,8 @@ export function openControl(
       const acting = plugins ? await host.evaluation({ step }) : undefined
       const found = await evaluatePolicy(
         {
-          promptsPerTask: promptsPerTask ?? config.eval.prompts_per_task,
-          maxNewTokens: config.model.max_completion_tokens,
+          promptsPerTask: promptsPerTask ?? settings().eval.prompts_per_task,
+          maxNewTokens: settings().model.max_completion_tokens,
           ...(names ? { tasks: names } : {}),
           ...(samples === undefined ? {} : { samples }),
           ...(signal ? { signal } : {}),

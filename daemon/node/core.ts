@@ -18,7 +18,7 @@ import type { LearnerState } from '../trainer/sharing/evidence.ts'
 export const POOL_GROUPS = 512
 
 export interface CoreOptions {
-  config: Config
+  settings(): Config
   /** This node's peer ID. */
   self: string
   seed: number
@@ -78,41 +78,36 @@ export function batchAt(
   return Math.max(Math.min(own_groups, LEAST_JOINED), Math.ceil(whole / nodes))
 }
 
-/** Live keys are read on each use, since they may change: see config/live.ts. */
-export function openCore({ config, self, seed, restored }: CoreOptions, parts: CoreParts): NodeCore {
+export function openCore({ settings, self, seed, restored }: CoreOptions, parts: CoreParts): NodeCore {
   const { policy, host, pool, parked, journal, phases, roles, isKnown } = parts
+  const { rollout, training: fixed } = settings()
   return createCore(
     {
-      get sizes() {
-        const own = batchAt(policy.reference().version, config.training, parts.nodes())
-        return { own, foreign: config.training.foreign_groups }
+      settings() {
+        const { training, model } = settings()
+        const optimizer = optimizerOf(settings())
+        return {
+          sizes: {
+            own: batchAt(policy.reference().version, training, parts.nodes()),
+            foreign: training.foreign_groups,
+          },
+          minibatches: training.minibatches,
+          aggregation: { mode: training.aggregation, length: model.max_completion_tokens },
+          warmUpSteps: training.warm_up_steps,
+          optimizer: { ...optimizer, learningRate: optimizer.learningRate * Math.sqrt(parts.nodes()) },
+          maxStaleness: training.max_staleness,
+        }
       },
-      get minibatches() {
-        return config.training.minibatches
-      },
-      get aggregation() {
-        return { mode: config.training.aggregation, length: config.model.max_completion_tokens }
-      },
-      get warmUpSteps() {
-        return config.training.warm_up_steps
-      },
-      get optimizer() {
-        const optimizer = optimizerOf(config)
-        return { ...optimizer, learningRate: optimizer.learningRate * Math.sqrt(parts.nodes()) }
-      },
-      get maxStaleness() {
-        return config.training.max_staleness
-      },
-      temperature: config.rollout.temperature,
+      temperature: rollout.temperature,
       self,
-      adaptive: config.training.adaptive_sharing,
+      adaptive: fixed.adaptive_sharing,
       restored,
     },
     {
       ...{ policy, host, pool, roles, isKnown, phases },
       random: (stream) => randomStream(seed, stream),
       trainingCost: ({ seconds }) => seconds,
-      isTrusted: (author) => vouchesFor(config.swarm.trust, author),
+      isTrusted: (author) => vouchesFor(settings().swarm.trust, author),
       onFinding: (finding) => journal.finding(finding, policy.reference().version),
       async restore(before) {
         const earlier = await phases.run('restore', {}, () => parts.restore(before))

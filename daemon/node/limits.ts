@@ -37,9 +37,10 @@ export function coresFor({ limits: { cpu_percent } }: Pick<Config, 'limits'>): n
 }
 
 export async function openLimits(
-  { limits, preset }: Pick<Config, 'limits' | 'preset'>,
+  settings: () => Pick<Config, 'limits' | 'preset'>,
   { space, log, closers, changed, ...parts }: LimitsParts,
 ): Promise<NodeLimits> {
+  const { limits, preset } = settings()
   if (limits.priority === 'background') {
     try {
       takeBackgroundPriority()
@@ -52,7 +53,7 @@ export async function openLimits(
     if (!isOfPreset(preset, `limits.${limit}`, limits[limit]))
       log('warn', `limits.${limit} has no effect: ${why}`)
   const opened = await createLimits(
-    { limits, cores: availableParallelism() },
+    { settings: () => settings().limits, cores: availableParallelism() },
     {
       ...parts,
       machine,

@@ -22,7 +22,7 @@ import { runTrainLoop } from '../trainer/loop.ts'
 import type { NodeHeads } from './heads.ts'
 
 export interface LoopsOptions {
-  config: Config
+  settings(): Config
   /** This node's peer ID. */
   self: string
   seed: number
@@ -64,8 +64,8 @@ export interface Loops {
   end(): Promise<void>
 }
 
-/** Options are read on each use, since some may change while the node runs: see config/live.ts. */
-export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsParts): Loops {
+export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsParts): Loops {
+  const config = settings()
   const { core, policy, phases, host, tasks, swarm, journal, changed, mustWait, now, monotonic, sleep } =
     parts
   const ending = new AbortController()
@@ -96,18 +96,17 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
 
   const generating = runRolloutLoop(
     {
-      groupSize: config.rollout.group_size,
-      get groupsPerRound() {
-        return config.rollout.groups_per_round
+      settings() {
+        const { rollout, training } = settings()
+        return {
+          groupsPerRound: rollout.groups_per_round,
+          maxWaiting: core.mostWaiting,
+          maxStaleness: training.max_staleness,
+        }
       },
+      groupSize: config.rollout.group_size,
       temperature: config.rollout.temperature,
       maxNewTokens: config.model.max_completion_tokens,
-      get maxWaiting() {
-        return core.mostWaiting
-      },
-      get maxStaleness() {
-        return config.training.max_staleness
-      },
       ...(config.rollout.prompts > 0
         ? { candidates: candidatePrompts(tasks.view, config.rollout.prompts, seed) }
         : {}),
@@ -171,11 +170,9 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
     tasks.chosen.length > 0 && config.eval.every_seconds > 0
       ? runEvaluationLoop(
           {
-            get everySeconds() {
-              return config.eval.every_seconds
-            },
-            get promptsPerTask() {
-              return config.eval.prompts_per_task
+            settings() {
+              const { every_seconds, prompts_per_task } = settings().eval
+              return { everySeconds: every_seconds, promptsPerTask: prompts_per_task }
             },
             maxNewTokens: config.model.max_completion_tokens,
           },

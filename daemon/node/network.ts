@@ -18,7 +18,7 @@ import type { Closers } from './begin.ts'
 import { openPeerStore } from './home/peer-store.ts'
 
 export interface NetworkOptions {
-  config: Config
+  settings(): Config
   paths: Paths
   invite: string | undefined
 }
@@ -44,7 +44,7 @@ export interface NetworkParts {
 
 /** Resolves with undefined if the config turns the swarm off. */
 export async function openNetwork(
-  { config, paths, invite }: NetworkOptions,
+  { settings, paths, invite }: NetworkOptions,
   {
     identity,
     tasks,
@@ -62,11 +62,11 @@ export async function openNetwork(
     closers,
   }: NetworkParts,
 ): Promise<Swarm | undefined> {
-  if (!config.swarm.enabled) return undefined
+  if (!settings().swarm.enabled) return undefined
   const { swarm, close } = await openSwarm(
     {
       tasks: tasks.chosen.map(({ task: { name, version } }) => ({ name, version })),
-      ...swarmOptions(config, paths),
+      ...swarmOptions(settings, paths),
       invite,
     },
     {

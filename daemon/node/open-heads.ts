@@ -27,15 +27,15 @@ export interface OpenHeadsParts {
 
 /** `isLineageKnown`: false for weights that began with other values than those of peers. */
 export function openHeads(
-  { config, isLineageKnown }: { config: Config; isLineageKnown: boolean },
+  { settings, isLineageKnown }: { settings(): Config; isLineageKnown: boolean },
   { swarm, tasks, journal, trainedOn, ...parts }: OpenHeadsParts,
 ): NodeHeads {
   const newest = (): Evaluation | undefined => journal.telemetry.evaluations.at(-1)
   return createNodeHeads({
     ...parts,
     swarm,
-    isOn: () => isLineageKnown && swarm() !== undefined && config.swarm.weights !== 'off',
-    isTrusted: (peer) => (swarm()?.isPrivate ?? false) || vouchesFor(config.swarm.trust, peer),
+    isOn: () => isLineageKnown && swarm() !== undefined && settings().swarm.weights !== 'off',
+    isTrusted: (peer) => (swarm()?.isPrivate ?? false) || vouchesFor(settings().swarm.trust, peer),
     learnt: () => ({ own: trainedOn.info.trainedOwn, foreign: trainedOn.info.trainedForeign }),
     evaluation: newest,
     async evaluate() {
@@ -44,7 +44,10 @@ export function openHeads(
         overall: _overall,
         ...evaluation
       } = await evaluatePolicy(
-        { promptsPerTask: config.eval.prompts_per_task, maxNewTokens: config.model.max_completion_tokens },
+        {
+          promptsPerTask: settings().eval.prompts_per_task,
+          maxNewTokens: settings().model.max_completion_tokens,
+        },
         { ...parts, tasks },
       )
       journal.evaluation(evaluation)

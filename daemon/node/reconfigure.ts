@@ -2,14 +2,12 @@
 
 import type { ReconfigureResult } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
-import { type ConfigChange, differenceOf, takeOn } from '../config/live.ts'
-import type { Config } from '../config/schema.ts'
+import { type ConfigChange, differenceOf, type LiveConfig } from '../config/live.ts'
 import type { RunOptions } from '../control/node/node.ts'
 import type { Log } from '../store/log.ts'
 
 export interface ReconfigureOptions {
-  /** Changed in place; its users read it on each use. */
-  config: Config
+  config: LiveConfig
   file: string
   /** Whether the memory plan has room for foreign gradients. */
   canMix: boolean
@@ -31,13 +29,13 @@ export function createReconfigure(
     path === 'training.foreign_groups' && from === 0 && !canMix
   return async (settings) => {
     const read = () => readConfig({ ...laidOver, ...settings })
-    const waiting = differenceOf(config, read(), isHeld).restart
+    const waiting = differenceOf(config.settings(), read(), isHeld).restart
     // Changes that need a restart are checked now, since a restart stops this node first.
     if (waiting.length > 0 && !waiting.some(({ path }) => path in settings))
       await checkConfig({ ...laidOver, ...settings })
     // Read again, because another call may have changed the config meanwhile.
     const next = read()
-    const fixed = differenceOf(config, next, isHeld).restart.filter(({ path }) => path in settings)
+    const fixed = differenceOf(config.settings(), next, isHeld).restart.filter(({ path }) => path in settings)
     if (fixed.some(isHeld)) {
       throw new WaggleError(
         'E_CONFIG',
@@ -57,7 +55,7 @@ export function createReconfigure(
       )
     }
     Object.assign(laidOver, settings)
-    const { live, restart } = takeOn(config, next, isHeld)
+    const { live, restart } = config.take(next, isHeld)
     for (const { path, from, to } of live)
       log('info', `${path} changed from ${JSON.stringify(from)} to ${JSON.stringify(to)}`)
     onChange()

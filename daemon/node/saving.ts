@@ -17,8 +17,8 @@ import type { Models } from './models.ts'
 import type { Policies } from './policy.ts'
 
 export interface SavingParts {
-  /** From the config. May change while the node runs. */
-  schedule: Config['checkpoint']
+  /** From the config, as it is now. */
+  schedule(): Config['checkpoint']
   models: Pick<Models, 'model' | 'base'>
   policies: Policies
   host: PluginHost
@@ -63,11 +63,9 @@ export function createSaving(parts: SavingParts): Saving {
   let saved = parts.restored
   const schedule = createCheckpointSchedule(
     {
-      get everySteps() {
-        return parts.schedule.every_steps
-      },
-      get everySeconds() {
-        return parts.schedule.every_seconds
+      settings() {
+        const { every_steps, every_seconds } = parts.schedule()
+        return { everySteps: every_steps, everySeconds: every_seconds }
       },
       version: policy.reference().version,
     },

@@ -12,19 +12,24 @@ import type { TaskBook } from './tasks.ts'
 import type { Waker } from './waker.ts'
 
 export interface RolloutLoopOptions {
+  /** The settings as they are now. */
+  settings(): RolloutSettings
   groupSize: number
-  groupsPerRound: number
   temperature: number
   maxNewTokens: number
-  /** Maximum age of parked groups, in policy versions. Older ones are dropped. */
-  maxStaleness: number
   /** The fixed set of prompts, if the config asks for one. */
   candidates?: SelectView['candidates']
   /** The node's swarm, if it has one. */
   swarm?: SelectView['swarm']
+  author: string
+}
+
+export interface RolloutSettings {
+  groupsPerRound: number
+  /** Maximum age of parked groups, in policy versions. Older ones are dropped. */
+  maxStaleness: number
   /** Maximum number of own groups with a signal in the training queue. */
   maxWaiting: number
-  author: string
 }
 
 export interface RolloutLoopParts {
@@ -69,12 +74,13 @@ export async function runRolloutLoop(
   let retry = RETRY_MS
   while (!signal.aborted) {
     const seen = by.changed.count
-    if (by.mustWait() || by.waiting() >= options.maxWaiting) {
+    if (by.mustWait() || by.waiting() >= options.settings().maxWaiting) {
       await by.changed.after(seen, signal)
       continue
     }
     try {
       const started = by.monotonic()
+      const { groupsPerRound, maxStaleness, maxWaiting } = options.settings()
       const random = by.roundRandom()
       const policy = by.policy.reference()
       const isVoid = (): boolean => by.isThrownAway(policy.version)
@@ -82,13 +88,13 @@ export async function runRolloutLoop(
       const round = await playRound(
         {
           view,
-          want: Math.min(options.groupsPerRound, options.maxWaiting - by.waiting()),
+          want: Math.min(groupsPerRound, maxWaiting - by.waiting()),
           policy,
           maxNewTokens: options.maxNewTokens,
           context: spec.contextLength,
           vocabulary: spec.vocabulary,
           temperature: options.temperature,
-          maxStaleness: options.maxStaleness,
+          maxStaleness,
           author: options.author,
           sampleSeed: () => Math.floor(random() * 2 ** 32),
           now: by.now,

@@ -44,8 +44,8 @@ export interface SwarmOptions {
   /** Peer IDs that may connect. Default: anyone. */
   allow?: readonly string[]
   maxConnections?: number
-  /** Read on each use, since they may change. Default: no limits. */
-  limits?: BandwidthLimits | undefined
+  /** The limits as they are now. Default: no limits. */
+  limits?: (() => BandwidthLimits) | undefined
   /** This node's tasks, sent to peers as its rules. A peer that shares none of them is refused. If empty, no check. */
   tasks?: ReadonlyArray<{ name: string; version: number }>
   /** Arms that this node can reproduce. Default: `base`. */

@@ -24,8 +24,19 @@ import { untrainable } from './trainable.ts'
 import { type UpdateReport, update } from './update.ts'
 import { evidenceOf, summarize } from './watch.ts'
 
-/** All options except the last two are read at each use, because they may change while the node runs. */
 export interface LearnerOptions {
+  /** The settings as they are now. */
+  settings(): LearnerSettings
+  temperature: number
+  /** This node's peer ID. */
+  self: string
+  /** False keeps J at its maximum, even if foreign groups bring less progress than own ones. */
+  adaptive: boolean
+  restored?: LearnerState | undefined
+}
+
+/** What may change while the node runs. */
+export interface LearnerSettings {
   /**
    * Maximum number of groups in a batch: I own groups and J foreign groups. A batch is due when `due` groups wait
    * (default: I). A waiting foreign group counts by its author's standing.
@@ -34,16 +45,10 @@ export interface LearnerOptions {
   minibatches: number
   /** Default: mean over tokens. */
   aggregation?: Aggregation
-  temperature: number
   /** `learningRate` is the rate after warm-up. */
   optimizer: TrainRequest['optimizer']
   /** Optimizer steps over which the learning rate rises linearly. */
   warmUpSteps: number
-  /** This node's peer ID. */
-  self: string
-  /** False keeps J at its maximum, even if foreign groups bring less progress than own ones. */
-  adaptive: boolean
-  restored?: LearnerState | undefined
 }
 
 /** An event that the learner has acted on, for the journal. */
@@ -151,11 +156,9 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
   const { policy, host } = parts
   const record = createSharingRecord(
     {
-      get limit() {
-        return options.sizes.foreign
-      },
-      get usual() {
-        return options.sizes.own
+      settings() {
+        const { own, foreign } = options.settings().sizes
+        return { limit: foreign, usual: own }
       },
       adaptive: options.adaptive,
       restored: options.restored,
@@ -282,7 +285,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       // After a restart, the pool holds own groups from before it.
       if (mix.tokens === undefined) for (const group of waiting.own) mix.add(group)
       const { version } = policy.reference()
-      const { own, due = own } = options.sizes
+      const { own, due = own } = options.settings().sizes
       const filled = filledBatch(own, learn ? equalsAmong(usable) : 0)
       const isFilled = options.adaptive && foreign >= filled.foreign
       const groups = chooseBatch(
@@ -310,18 +313,17 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       }
       const advantages = splitEpisodes(await batch.advantage(joinEpisodes(groups)), groups)
       const columns = await batch.columns(advantages, groups)
-      const { optimizer } = options
+      const { optimizer, minibatches, aggregation, warmUpSteps } = options.settings()
       const report = await learn(
         groups,
         advantages,
         {
           temperature: options.temperature,
-          minibatches: options.minibatches,
-          ...(options.aggregation && { aggregation: options.aggregation }),
+          minibatches,
+          ...(aggregation && { aggregation }),
           optimizer: {
             ...optimizer,
-            learningRate:
-              optimizer.learningRate * Math.min(1, (version + 1) / Math.max(1, options.warmUpSteps)),
+            learningRate: optimizer.learningRate * Math.min(1, (version + 1) / Math.max(1, warmUpSteps)),
             maxGradientNorm: Math.min(optimizer.maxGradientNorm, guards.normLimit()),
           },
           self: options.self,

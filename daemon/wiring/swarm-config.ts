@@ -6,9 +6,10 @@ import type { Config } from '../config/schema.ts'
 import type { OpenSwarmOptions } from '../swarm/index.ts'
 
 export function swarmOptions(
-  { swarm, model, limits }: Pick<Config, 'swarm' | 'model' | 'limits'>,
+  settings: () => Pick<Config, 'swarm' | 'model' | 'limits'>,
   paths: Pick<Paths, 'config' | 'state' | 'membership'>,
 ): Omit<OpenSwarmOptions, 'tasks' | 'invite'> {
+  const { swarm, model } = settings()
   return {
     name: swarm.name,
     private: swarm.private,
@@ -29,8 +30,8 @@ export function swarmOptions(
     ...(swarm.stun_port > 0 && { stunPort: swarm.stun_port }),
     stateMinutes: swarm.state_minutes,
     maxConnections: swarm.max_connections,
-    limits,
-    headBytesPerHour: () => limits.weights_mb_per_hour * 1e6,
+    limits: () => settings().limits,
+    headBytesPerHour: () => settings().limits.weights_mb_per_hour * 1e6,
     maxCompletionTokens: model.max_completion_tokens,
   }
 }

@@ -24,7 +24,7 @@ export async function noise({ seconds }: { seconds: number }): Promise<Row> {
   const folder = await mkdtemp(join(tmpdir(), 'waggle-noise-'))
   const events = createEventLog({}, { clock: Date.now })
   const journal = await createJournal(
-    { training: { learning_rate: 0 }, logFile: '' },
+    { learningRate: () => 0, logFile: '' },
     {
       ...{ events, showcase: { add: () => {} } as never, steps: NO_SERIES, evaluations: NO_SERIES },
       ...{ trainedOn: createTrainedOn({ now: Date.now }), now: Date.now },

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { configKeys } from '../../daemon/config/keys.ts'
-import { differenceOf, LIVE_KEYS, takeOn } from '../../daemon/config/live.ts'
+import { createLiveConfig, differenceOf, LIVE_KEYS } from '../../daemon/config/live.ts'
 import { type Loaded, type LoadOptions, loadConfig } from '../../daemon/config/load.ts'
 import { isOfPreset, PRESET_NAMES, PRESETS, proposePreset } from '../../daemon/config/presets.ts'
 import { defaultConfig } from '../../daemon/config/schema.ts'
@@ -271,20 +271,20 @@ describe('presets', () => {
 })
 
 describe('what changes while a node runs', () => {
-  test('live keys are written in place, others are named', () => {
-    const now = load(undefined).config
+  test('live keys are taken, others are named, and a config that was read before stays as it was', () => {
+    const first = load(undefined).config
+    const { settings, take } = createLiveConfig(first)
     const next = load('[training]\nlearning_rate = 3e-4\nmax_staleness = 4\n[node]\nname = "x"\n').config
-    const { training } = now
-    const { live, restart } = takeOn(now, next)
+    const { live, restart } = take(next)
     expect(live).toEqual([{ path: 'training.learning_rate', from: 1e-4, to: 3e-4 }])
     expect(restart.map(({ path }) => path).sort()).toEqual(['node.name', 'training.max_staleness'])
-    expect(now.training).toBe(training)
-    expect(training.learning_rate).toBe(3e-4)
-    expect(now.node.name).toBeUndefined()
+    expect(settings()).toEqual({ ...first, training: { ...first.training, learning_rate: 3e-4 } })
+    expect(first).toEqual(load('').config)
+    expect(take(next).live).toEqual([])
   })
 
   test('peers cannot be learnt from where memory was planned without them, and can be left out and taken back', async () => {
-    const { config } = load('[training]\nforeign_groups = 0\n')
+    const config = createLiveConfig(load('[training]\nforeign_groups = 0\n').config)
     const node = (canMix: boolean) =>
       createReconfigure(
         { config, file: 'config.toml', canMix },
@@ -297,10 +297,10 @@ describe('what changes while a node runs', () => {
     await expect(node(false)({ 'training.foreign_groups': '16' })).rejects.toThrow(/cannot be raised from 0/)
     // A file that was edited is no command: what has to wait is told.
     expect(await node(false)({})).toEqual({ changed: [], restart: ['training.foreign_groups'] })
-    expect(config.training.foreign_groups).toBe(0)
+    expect(config.settings().training.foreign_groups).toBe(0)
     const other = node(true)
     for (const to of ['16', '0', '4']) await other({ 'training.foreign_groups': to })
-    expect(config.training.foreign_groups).toBe(4)
+    expect(config.settings().training.foreign_groups).toBe(4)
   })
 
   test('every live key is a key, and the pace of evaluation is one only while there is evaluation', () => {

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
+import { createLiveConfig } from '../../daemon/config/live.ts'
 import { defaultConfig } from '../../daemon/config/schema.ts'
 import { createReconfigure } from '../../daemon/node/reconfigure.ts'
 
 function opened(change: (next: ReturnType<typeof defaultConfig>) => void, checkConfig: () => Promise<void>) {
-  const config = defaultConfig()
+  const config = createLiveConfig(defaultConfig())
   const reconfigure = createReconfigure(
     { config, canMix: true, file: 'config.toml' },
     {
@@ -27,7 +28,7 @@ test('a reload refuses what a restart would fail with, and changes nothing', asy
     next.training.learning_rate = 1e-3
   }, refuse)
   await expect(reconfigure({})).rejects.toThrow('no such model')
-  expect(config.training.learning_rate).toBe(defaultConfig().training.learning_rate)
+  expect(config.settings().training.learning_rate).toBe(defaultConfig().training.learning_rate)
 })
 
 test('a reload names what waits for a restart that can come', async () => {
@@ -44,5 +45,5 @@ test('what changes at once needs no look at files', async () => {
   const { config, reconfigure } = opened(() => {}, refuse)
   const { changed } = await reconfigure({ 'training.learning_rate': '3e-4' })
   expect(changed.map(({ path }) => path)).toEqual(['training.learning_rate'])
-  expect(config.training.learning_rate).toBe(3e-4)
+  expect(config.settings().training.learning_rate).toBe(3e-4)
 })

@@ -52,8 +52,10 @@ async function setUp({ own = 2, foreign = 2, maxStaleness = 4, isRestorable = tr
   )
   const core = createCore(
     {
-      ...{ sizes: { own, foreign }, minibatches: 1, temperature: 1, optimizer: ADAMW, warmUpSteps: 0 },
-      ...{ self: 'me', adaptive, maxStaleness },
+      settings: () => ({
+        ...{ sizes: { own, foreign }, minibatches: 1, optimizer: ADAMW, warmUpSteps: 0, maxStaleness },
+      }),
+      ...{ temperature: 1, self: 'me', adaptive },
     },
     {
       ...{ policy, host, pool },

@@ -25,7 +25,7 @@ function open(set: Partial<ReturnType<typeof defaultConfig>['limits']>, cores = 
     writtenBytes: async () => seen.writtenBytes,
   }
   return createLimits(
-    { limits: { ...defaultConfig().limits, ...set }, cores },
+    { settings: () => ({ ...defaultConfig().limits, ...set }), cores },
     {
       ...{ machine, cpuMs: () => used, stateBytes: () => undefined },
       ...{ now: clock.now, monotonic: clock.now, after: clock.after },

@@ -11,10 +11,8 @@ async function evaluationsWithin(seconds: number, everySeconds: (now: number) =>
   let now = 0
   await runEvaluationLoop(
     {
-      get everySeconds() {
-        return everySeconds(now)
-      },
-      ...{ promptsPerTask: 1, maxNewTokens: 8 },
+      settings: () => ({ everySeconds: everySeconds(now), promptsPerTask: 1 }),
+      maxNewTokens: 8,
     },
     {
       // Without a task, each evaluation fails at once.

@@ -274,7 +274,7 @@ export function createHonestNode(
     const trainedOn = createTrainedOn({ now: clock.now })
     trainedOn.restore(restored?.state.trainedOn)
     const journal = await createJournal(
-      { training: config.training, logFile: '' },
+      { learningRate: () => config.training.learning_rate, logFile: '' },
       {
         ...{ showcase, steps: steps!, evaluations: evaluations!, now: clock.now },
         events: createEventLog({}, { clock: clock.now }),
@@ -298,7 +298,7 @@ export function createHonestNode(
       models: { model, base: { name: 'tiny', directory: '/' } } as unknown as Pick<Models, 'model' | 'base'>,
       record,
       policies: { policy, roles: new Map(), restoreRoles: async () => {} },
-      schedule: config.checkpoint,
+      schedule: () => config.checkpoint,
       restored: restored?.state.version,
       mayWrite: () => true,
       rounds: () => rounds.count,
@@ -310,7 +310,12 @@ export function createHonestNode(
     let training: Parameters<NodeCore['train']>[0] | undefined
 
     const core: NodeCore = openCore(
-      { config, self, seed: Math.floor(random.next() * 2 ** 31), restored: restored?.state.learner },
+      {
+        settings: () => config,
+        self,
+        seed: Math.floor(random.next() * 2 ** 31),
+        restored: restored?.state.learner,
+      },
       {
         ...{ policy, host, pool, parked, isKnown, roles: new Map(), phases: NO_PHASES, nodes: () => 1 },
         journal: {
@@ -448,7 +453,7 @@ export function createHonestNode(
     isDamaged = false
 
     startLoops(
-      { config, self, seed: randomOf(name).next() * 2 ** 31 },
+      { settings: () => config, self, seed: randomOf(name).next() * 2 ** 31 },
       {
         ...{
           heads: { exchange: async () => {} },

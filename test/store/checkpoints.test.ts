@@ -62,7 +62,7 @@ describe('checkpoints', () => {
   it('made by the clock stay few steps apart for the newest only: going back needs older ones', async () => {
     const disk = new SimulatedDisk()
     const checkpoints = await createCheckpoints(
-      { directory: '/home/checkpoints', keep: 3, apart: 25 },
+      { directory: '/home/checkpoints', keep: 3, apart: () => 25 },
       { disk, clock: () => 1e12, log: () => {} },
     )
     const steps = async () => (await checkpoints.list()).map(({ manifest }) => manifest.step)

@@ -6,7 +6,7 @@ const MINUTE = 60_000
 function scheduled(options: { everySteps?: number; everySeconds?: number; version?: number } = {}) {
   const clock = { ms: 0 }
   const schedule = createCheckpointSchedule(
-    { everySteps: 50, everySeconds: 300, version: 0, ...options },
+    { settings: () => ({ everySteps: 50, everySeconds: 300, ...options }), version: options.version ?? 0 },
     { monotonic: () => clock.ms },
   )
   return {

@@ -51,7 +51,7 @@ const part = (author: string | undefined, alongOwn: number, weight: number): Par
 
 function recordOf(restored?: Parameters<typeof createSharingRecord>[0]['restored'], adaptive = true) {
   return createSharingRecord(
-    { limit: 16, usual: 2, adaptive, restored },
+    { settings: () => ({ limit: 16, usual: 2 }), adaptive, restored },
     { cost: () => 1, onGuard() {}, onChange() {} },
   )
 }
@@ -104,16 +104,16 @@ describe('after a restart', () => {
   })
 
   test('a cool-down goes on; where the config fixes J, no saved J stands against it', () => {
-    const before = createJudge({ limit: 8, adaptive: true })
+    const before = createJudge({ settings: () => ({ limit: 8 }), adaptive: true })
     before.coolDown(3)
     before.spent(1)
-    const again = createJudge({ limit: 8, adaptive: true, restored: before.save() })
+    const again = createJudge({ settings: () => ({ limit: 8 }), adaptive: true, restored: before.save() })
     for (let i = 0; i < 2; i++) {
       expect(again.next()).toMatchObject({ foreign: 0 })
       again.spent(1)
     }
     expect(again.next()).toMatchObject({ foreign: 8, learn: true })
-    const fixed = createJudge({ limit: 8, adaptive: false, restored: again.save() })
+    const fixed = createJudge({ settings: () => ({ limit: 8 }), adaptive: false, restored: again.save() })
     expect(fixed.next()).toMatchObject({ foreign: 8, learn: true })
     fixed.coolDown(1)
     fixed.spent(1)

@@ -5,7 +5,12 @@ import { expect, test } from 'vitest'
 import type { Engine, GradientRequest, TrainRequest } from '../../daemon/engine/engine.ts'
 import { randomStream } from '../../daemon/host/random.ts'
 import type { LivePolicy } from '../../daemon/policy/live-policy.ts'
-import { createLearner, type Finding, type LearnerOptions } from '../../daemon/trainer/learner.ts'
+import {
+  createLearner,
+  type Finding,
+  type LearnerOptions,
+  type LearnerSettings,
+} from '../../daemon/trainer/learner.ts'
 import type { Role } from '../../daemon/trainer/roles.ts'
 import { noPairs } from '../../daemon/trainer/sharing/interval.ts'
 import { createJudge } from '../../daemon/trainer/sharing/judge.ts'
@@ -21,8 +26,12 @@ async function setUp(
   {
     estimator = 'grpo',
     trusts = false,
+    sizes = { own: 2, foreign: 0 },
+    aggregation,
     ...more
-  }: { estimator?: string; trusts?: boolean } & Partial<LearnerOptions> = {},
+  }: { estimator?: string; trusts?: boolean } & Partial<
+    LearnerOptions & Pick<LearnerSettings, 'sizes' | 'aggregation'>
+  > = {},
 ) {
   const { host, troubles } = await openHost(plugins, { estimator: { use: estimator } })
   let version = 3
@@ -70,13 +79,11 @@ async function setUp(
   } as Partial<Role> as Role
   const learner = createLearner(
     {
-      sizes: { own: 2, foreign: 0 },
-      minibatches: 1,
-      temperature: 1,
-      optimizer: ADAMW,
-      warmUpSteps: 0,
-      self: 'me',
-      adaptive: false,
+      settings: () => ({
+        ...{ sizes, minibatches: 1, optimizer: ADAMW, warmUpSteps: 0 },
+        ...(aggregation && { aggregation }),
+      }),
+      ...{ temperature: 1, self: 'me', adaptive: false },
       ...more,
     },
     {
@@ -247,7 +254,7 @@ test('the log-probs of a guide are used only if the user vouches for it', async 
     ...{ author: 'peer', typicality: { bets: [18], claims: 0, likeness: 'guide' as const } },
     ...{ pairs: noPairs(), norm: 1, offences: 0 },
   }
-  const judge = createJudge({ limit: 8, adaptive: false }).save()
+  const judge = createJudge({ settings: () => ({ limit: 8 }), adaptive: false }).save()
   for (const trusts of [false, true]) {
     const { learner, known } = await setUp([], {
       ...{ sizes: { own: 1, foreign: 1 }, trusts },
@@ -267,7 +274,7 @@ async function setUpAmongPeers() {
     ...{ pairs: { count: 50, x: 50, y: 50, xx: 51, xy: 50, yy: 51 }, norm: 1, offences: 0 },
   }
   const evidence = {
-    judge: createJudge({ limit: 8, adaptive: false }).save(),
+    judge: createJudge({ settings: () => ({ limit: 8 }), adaptive: false }).save(),
     peers: { foreign: 50, own: 50 },
     calibration: [],
     authors: [known],

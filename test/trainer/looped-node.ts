@@ -107,7 +107,7 @@ export async function startLooped(
   const showcase = createShowcase({}, tasks)
   const [steps, evaluations] = ['step', 'eval'].map((name) => createStepSeries({ name }, { database }))
   const journal = await createJournal(
-    { training: config.training, logFile: '' },
+    { learningRate: () => config.training.learning_rate, logFile: '' },
     {
       ...{ showcase, steps: steps!, evaluations: evaluations!, now: () => 0 },
       events: createEventLog({}, { clock: () => 0 }),
@@ -122,8 +122,10 @@ export async function startLooped(
   let [isPaused, isHarmed, rounds, lost] = [false, false, restored?.state.rounds ?? 0, Number.NaN]
   const schedule = createCheckpointSchedule(
     {
-      everySteps: config.checkpoint.every_steps,
-      everySeconds: config.checkpoint.every_seconds,
+      settings: () => ({
+        everySteps: config.checkpoint.every_steps,
+        everySeconds: config.checkpoint.every_seconds,
+      }),
       version: policy.reference().version,
     },
     { monotonic: () => 0 },
@@ -138,7 +140,7 @@ export async function startLooped(
 
   const parked = createParkedGroups()
   const core: NodeCore = openCore(
-    { config, self: 'me', seed: 1, restored: restored?.state.learner },
+    { settings: () => config, self: 'me', seed: 1, restored: restored?.state.learner },
     {
       ...{ policy, host, pool, parked, roles: new Map(), isKnown: () => false, phases: NO_PHASES },
       nodes: () => 1,
@@ -166,7 +168,7 @@ export async function startLooped(
     },
   )
   const loops = startLoops(
-    { config, self: 'me', seed: 1 },
+    { settings: () => config, self: 'me', seed: 1 },
     {
       ...{ core, phases: NO_PHASES, policy, host, tasks, swarm: undefined, showcase, changed, parked },
       record: { step() {} },

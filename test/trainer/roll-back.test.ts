@@ -80,7 +80,7 @@ test('a roll-back sets those aside whose own groups seem to do harm, and nobody 
     authors.observe('honest', { gain: i % 3 === 0 ? -0.2 : 0.3, own: 0.3, norm: 0.1 })
   }
   expect(authors.save().setAside).toEqual([])
-  const judge = createJudge({ limit: 4, adaptive: true })
+  const judge = createJudge({ settings: () => ({ limit: 4 }), adaptive: true })
   const guards = createGuards()
   const rollBacks = createRollBacks({ authors, judge, guards, restore: async () => ({ step: 5 }) })
   rollBacks.batch(['mallory', 'honest', 'new'])

@@ -90,7 +90,7 @@ describe('the judge', () => {
   }
 
   test('leaves J at its limit while foreign groups bring more than own ones, and says so', () => {
-    const judge = createJudge({ limit: 16, adaptive: true })
+    const judge = createJudge({ settings: () => ({ limit: 16 }), adaptive: true })
     expect(judge.state).toMatchObject({ foreign: 16, verdict: 'not yet known', comparisons: 0 })
     expect(feed(judge, 200, 2).every((change) => change === undefined)).toBe(true)
     const { verdict, effect, low, high, foreign, cost } = judge.state
@@ -101,7 +101,7 @@ describe('the judge', () => {
   })
 
   test('does not say that peers help while nobody knows whether own groups make progress', () => {
-    const judge = createJudge({ limit: 16, adaptive: true })
+    const judge = createJudge({ settings: () => ({ limit: 16 }), adaptive: true })
     const normal = normals('pulled back')
     for (let i = 0; i < 300; i++)
       judge.observe({ gain: 0.5 * normal(), cost: 10 }, { gain: 1 + 0.5 * normal(), cost: 10 }, true)
@@ -109,7 +109,7 @@ describe('the judge', () => {
   })
 
   test('lowers J to 0 when they push back, goes on looking for little, and raises it when they are worth it', () => {
-    const judge = createJudge({ limit: 16, adaptive: true })
+    const judge = createJudge({ settings: () => ({ limit: 16 }), adaptive: true })
     const changes = feed(judge, 300, -1).filter((change) => change !== undefined)
     expect(changes).toEqual([{ before: 16, foreign: 0 }])
     expect(judge.state.verdict).toBe('hurts')
@@ -122,7 +122,7 @@ describe('the judge', () => {
   })
 
   test('groups that bring nothing are not worth their compute', () => {
-    const judge = createJudge({ limit: 8, adaptive: true })
+    const judge = createJudge({ settings: () => ({ limit: 8 }), adaptive: true })
     feed(judge, 400, 0)
     expect(judge.state.foreign).toBe(0)
   })
@@ -130,11 +130,8 @@ describe('the judge', () => {
   test('asks for as many groups as are good for something, where the config does not fix J', () => {
     let best = 5
     const options = (adaptive: boolean): Parameters<typeof createJudge>[0] => ({
-      limit: 16,
+      settings: () => ({ limit: 16, best }),
       adaptive,
-      get best() {
-        return best
-      },
     })
     const [judge, fixed] = [createJudge(options(true)), createJudge(options(false))]
     expect(judge.next()).toEqual({ foreign: 5, learn: true, compare: true })
@@ -146,13 +143,13 @@ describe('the judge', () => {
   })
 
   test('does not move J where the config says so, but tells all the same', () => {
-    const judge = createJudge({ limit: 8, adaptive: false })
+    const judge = createJudge({ settings: () => ({ limit: 8 }), adaptive: false })
     feed(judge, 100, -1)
     expect(judge.state).toMatchObject({ foreign: 8, verdict: 'hurts' })
   })
 
   test('rests for as long as it is told to', () => {
-    const judge = createJudge({ limit: 8, adaptive: true })
+    const judge = createJudge({ settings: () => ({ limit: 8 }), adaptive: true })
     judge.coolDown(3)
     for (let i = 0; i < 3; i++) {
       expect(judge.next()).toMatchObject({ foreign: 0 })

@@ -44,7 +44,7 @@ export interface Journal {
 }
 
 export async function createJournal(
-  { training, logFile }: { training: { readonly learning_rate: number }; logFile: string },
+  { learningRate, logFile }: { /** The rate as it is now. */ learningRate(): number; logFile: string },
   { events, showcase, steps, evaluations, trainedOn, now }: JournalParts,
 ): Promise<Journal> {
   const telemetry = createTelemetry(
@@ -91,7 +91,7 @@ export async function createJournal(
     step(report) {
       const clipped = Object.entries(report.metrics).filter(([name]) => /\.clip_(low|high|dual)$/.test(name))
       const clippedShare = clipped.reduce((sum, [, share]) => sum + share, 0)
-      telemetry.step({ ...report, ...report.watched, clippedShare }, training.learning_rate)
+      telemetry.step({ ...report, ...report.watched, clippedShare }, learningRate())
       const { reward, rewardSeries } = telemetry.training(report.step)
       const newest = rewardSeries?.at(-1)
       const metrics: Record<string, number> = {

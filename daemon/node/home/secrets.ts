@@ -5,7 +5,7 @@ import type { Config } from '../../config/schema.ts'
 import { swarmOptions } from '../../wiring/swarm-config.ts'
 
 export function secretFiles(config: Config, paths: Paths): string[] {
-  const { keyFile } = swarmOptions(config, paths)
+  const { keyFile } = swarmOptions(() => config, paths)
   const { identity, membership, readToken, adminToken, agentsToken } = paths
   return [
     identity,

@@ -74,7 +74,7 @@ export interface EvaluationLoopParts {
 const LOOK_SECONDS = 10
 
 export async function runEvaluationLoop(
-  options: { everySeconds: number; promptsPerTask: number; maxNewTokens: number },
+  options: { settings(): { everySeconds: number; promptsPerTask: number }; maxNewTokens: number },
   by: EvaluationLoopParts,
   signal: AbortSignal,
 ): Promise<void> {
@@ -84,20 +84,22 @@ export async function runEvaluationLoop(
       await by.changed.after(seen, signal)
       continue
     }
+    const { promptsPerTask } = options.settings()
     try {
       const {
         parts: _parts,
         overall: _overall,
         ...evaluation
-      } = await evaluatePolicy({ ...options, signal }, by)
+      } = await evaluatePolicy({ promptsPerTask, maxNewTokens: options.maxNewTokens, signal }, by)
       by.onEvaluation(evaluation)
     } catch (error) {
       if (signal.aborted) return
       by.onError(error)
     }
     // In short waits, because the interval may change meanwhile.
-    for (let waited = 0; waited < options.everySeconds && !signal.aborted; waited += LOOK_SECONDS) {
-      const left = Math.min(LOOK_SECONDS, options.everySeconds - waited)
+    const leftAfter = (waited: number): number => options.settings().everySeconds - waited
+    for (let waited = 0; leftAfter(waited) > 0 && !signal.aborted; waited += LOOK_SECONDS) {
+      const left = Math.min(LOOK_SECONDS, leftAfter(waited))
       await by.sleep(left * 1000, signal).catch(() => {})
     }
   }

@@ -33,8 +33,8 @@ export interface CheckpointOptions {
   directory: string
   /** Number of good ones to keep of a lineage: the newest, and others at least `apart` steps from one another. */
   keep?: number
-  /** In steps; read at each save. Timed checkpoints may be few steps apart, but a roll-back needs older ones. */
-  readonly apart?: number
+  /** In steps, as it is now. Timed checkpoints may be few steps apart, but a roll-back needs older ones. */
+  apart?(): number
 }
 
 export interface SaveRequest {
@@ -165,7 +165,7 @@ export async function createCheckpoints(
         else if (found.at(-1)?.step === manifest.step) repeated.push({ name })
         else found.push({ name, step: manifest.step })
       }
-      const staying = kept(found, keep, options.apart ?? 0)
+      const staying = kept(found, keep, options.apart?.() ?? 0)
       // An unreadable one is kept for inspection until enough newer ones are good.
       const going = [
         ...found.filter((one) => !staying.has(one)),

@@ -14,7 +14,7 @@ import type { Clock, Log } from '../types.ts'
 import { Month } from './month.ts'
 import { Pace } from './pace.ts'
 
-/** The network keys of the config's [limits]; read on each use, since they may change. 0 means no limit. */
+/** The network keys of the config's [limits]. 0 means no limit. */
 export interface BandwidthLimits {
   up_kb_per_second: number
   down_kb_per_second: number
@@ -62,7 +62,7 @@ const GB = 1e9
 type Rate = 'up_kb_per_second' | 'down_kb_per_second'
 
 export class Bandwidth {
-  private readonly limits: BandwidthLimits
+  private readonly limits: () => BandwidthLimits
   private readonly by: BandwidthParts
   private readonly month: Month
   private readonly paces: Record<Rate, Pace> = {
@@ -82,7 +82,10 @@ export class Bandwidth {
   private wasOff = false
   private cancelCheck: () => void = () => {}
 
-  constructor({ limits = UNLIMITED }: { limits?: BandwidthLimits | undefined }, parts: BandwidthParts) {
+  constructor(
+    { limits = () => UNLIMITED }: { limits?: (() => BandwidthLimits) | undefined },
+    parts: BandwidthParts,
+  ) {
     this.limits = limits
     this.by = parts
     this.month = new Month({}, parts)
@@ -100,7 +103,7 @@ export class Bandwidth {
 
   /** The month's quota is used up. */
   get isOff(): boolean {
-    const most = this.limits.network_gb_per_month
+    const most = this.limits().network_gb_per_month
     return most > 0 && this.month.bytes >= most * GB
   }
 
@@ -121,12 +124,12 @@ export class Bandwidth {
       ['down_kb_per_second', 'receives'],
     ] as const) {
       const found = this.held.get(rate)
-      if (found && (now - found.seen > LASTS_MS || this.limits[rate] === 0)) this.held.delete(rate)
-      hold(rate, `it ${what} ${inWords(this.limits[rate] * KB)} a second, its limit`)
+      if (found && (now - found.seen > LASTS_MS || this.limits()[rate] === 0)) this.held.delete(rate)
+      hold(rate, `it ${what} ${inWords(this.limits()[rate] * KB)} a second, its limit`)
     }
     if (this.isOff) this.hold('network_gb_per_month')
     else this.held.delete('network_gb_per_month')
-    const most = inWords(this.limits.network_gb_per_month * GB)
+    const most = inWords(this.limits().network_gb_per_month * GB)
     hold('network_gb_per_month', `the network has had its ${most} of this month`)
     return { monthBytes: this.month.bytes, holds }
   }
@@ -149,7 +152,7 @@ export class Bandwidth {
       this.pause()
     }
     inner.sendData = (data) => {
-      const perSecond = this.limits.up_kb_per_second * KB
+      const perSecond = this.limits().up_kb_per_second * KB
       if (perSecond === 0) {
         const result = send(data)
         this.spend('up_kb_per_second', result.sentBytes)
@@ -164,7 +167,7 @@ export class Bandwidth {
 
   private spend(rate: Rate, bytes: number): void {
     this.month.add(bytes)
-    this.paces[rate].spend(bytes, this.limits[rate] * KB, this.by.clock.now())
+    this.paces[rate].spend(bytes, this.limits()[rate] * KB, this.by.clock.now())
     if (this.isOff !== this.wasOff) this.tellOff()
   }
 
@@ -187,7 +190,7 @@ export class Bandwidth {
   }
 
   private upWaitMs(): number {
-    return this.paces.up_kb_per_second.waitMs(this.limits.up_kb_per_second * KB, this.by.clock.now())
+    return this.paces.up_kb_per_second.waitMs(this.limits().up_kb_per_second * KB, this.by.clock.now())
   }
 
   /** Connections take turns, one piece each. */
@@ -208,7 +211,7 @@ export class Bandwidth {
   }
 
   private pause(): void {
-    const perSecond = this.limits.down_kb_per_second * KB
+    const perSecond = this.limits().down_kb_per_second * KB
     const wait = this.paces.down_kb_per_second.waitMs(perSecond, this.by.clock.now())
     if (wait === 0) return
     this.hold('down_kb_per_second')

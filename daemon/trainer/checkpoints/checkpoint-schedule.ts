@@ -3,12 +3,17 @@
 // repeatedly still makes progress. Timed saves take at most a fiftieth of the time, however large the model.
 
 export interface CheckpointScheduleOptions {
-  /** Policy versions between checkpoints. */
-  readonly everySteps: number
-  /** Seconds between timed checkpoints; 0 turns them off. */
-  readonly everySeconds: number
+  /** The settings as they are now. */
+  settings(): CheckpointSettings
   /** Version of the checkpoint that the node continues. */
   version: number
+}
+
+export interface CheckpointSettings {
+  /** Policy versions between checkpoints. */
+  everySteps: number
+  /** Seconds between timed checkpoints; 0 turns them off. */
+  everySeconds: number
 }
 
 export interface CheckpointSchedule {
@@ -35,7 +40,7 @@ export function createCheckpointSchedule(
 
   return {
     isDue(version) {
-      const { everySteps, everySeconds } = options
+      const { everySteps, everySeconds } = options.settings()
       if (version === last) return false
       if (Math.floor(version / everySteps) !== Math.floor(last / everySteps)) return true
       if (everySeconds === 0) return false

@@ -21,12 +21,10 @@ import type { JudgeEvidence } from './evidence.ts'
 import { addPair, meanInterval, noPairs, type Pairs, ratioInterval } from './interval.ts'
 
 export interface JudgeOptions {
-  /** Maximum of J. */
-  limit: number
+  /** As they are now. `limit`: maximum of J. `best`: J of a full batch; default: the limit. */
+  settings(): { limit: number; best?: number }
   /** False keeps J at its limit, whatever the verdict. */
   adaptive: boolean
-  /** J of a full batch. Default: the limit. */
-  readonly best?: number
   /** Maximum share of compute for probing. */
   probeShare?: number
   restored?: JudgeEvidence | undefined
@@ -88,13 +86,12 @@ const NEGLIGIBLE = 0.1
 /** Number of groups probed in an update. */
 const PROBED = 4
 
-/** Options are read at each use: limit and best may change while the node runs. */
 export function createJudge(options: JudgeOptions): Judge {
   const { adaptive, probeShare = 0.08, restored } = options
   /** Whether foreign groups are trained on, rather than only probed. */
   let isOpen = !adaptive || restored?.level !== 0
   const foreignNow = (): number => {
-    const { limit, best = limit } = options
+    const { limit, best = limit } = options.settings()
     return !adaptive ? limit : isOpen ? Math.min(limit, best) : 0
   }
   let pairs: Pairs = restored ? { ...restored.pairs } : noPairs()
@@ -144,7 +141,7 @@ export function createJudge(options: JudgeOptions): Judge {
 
   return {
     next() {
-      const { limit } = options
+      const { limit } = options.settings()
       const foreign = resting > 0 ? 0 : foreignNow()
       if (foreign > 0) return { foreign, learn: true, compare: true }
       const mayProbe = limit > 0 && resting === 0 && probes <= probeShare * total

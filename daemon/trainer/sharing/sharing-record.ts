@@ -10,10 +10,8 @@ import { createJudge, type Judge, type PartProgress } from './judge.ts'
 import type { PartReport, UsualPart } from './mixing/part.ts'
 
 export interface SharingRecordOptions {
-  /** Maximum of J; read at each use. */
-  readonly limit: number
-  /** Maximum number of own groups in a batch (I); read at each use. */
-  readonly usual: number
+  /** As they are now. `limit`: maximum of J. `usual`: maximum number of own groups in a batch (I). */
+  settings(): { limit: number; usual: number }
   /** False keeps J at its maximum, whatever the verdict. */
   adaptive: boolean
   restored: LearnerState | undefined
@@ -60,13 +58,11 @@ export function createSharingRecord(
     restored: restored && { ...restored, ...restored.evidence },
   })
   const judge = createJudge({
-    get limit() {
-      return options.limit
+    settings() {
+      const { limit, usual: own } = options.settings()
+      return { limit, best: filledBatch(own, Number.POSITIVE_INFINITY).foreign }
     },
     adaptive: options.adaptive,
-    get best() {
-      return filledBatch(options.usual, Number.POSITIVE_INFINITY).foreign
-    },
     restored: restored?.evidence?.judge,
   })
   let last: SharingInfo['last']
@@ -150,7 +146,7 @@ export function createSharingRecord(
     },
 
     info() {
-      const { usual: own, limit } = options
+      const { usual: own, limit } = options.settings()
       return {
         ...judge.state,
         unit: UNIT,

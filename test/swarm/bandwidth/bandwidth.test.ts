@@ -88,7 +88,7 @@ async function make(
   const live = { ...UNLIMITED, ...limits }
   const turns: boolean[] = []
   const bandwidth = new Bandwidth(
-    { limits: live },
+    { limits: () => live },
     { clock, datastore, log: () => {}, onOff: (isOff) => turns.push(isOff) },
   )
   await bandwidth.start()
@@ -187,7 +187,7 @@ test("when the month's bytes are used up the network is off, over restarts, unti
 
 test('between real nodes, bytes are counted on both sides, and a limit that is used up disconnects them', async () => {
   const limits = { ...UNLIMITED, up_kb_per_second: 100, down_kb_per_second: 100 }
-  const a = await startNode({ limits })
+  const a = await startNode({ limits: () => limits })
   const b = await startNode({}, { identity: freshIdentity(), clock: worldClock })
   await b.swarm.join(a.address)
   await until('bytes', () => a.swarm.network().monthBytes > 1000 && b.swarm.network().monthBytes > 1000)
