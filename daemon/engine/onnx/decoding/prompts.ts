@@ -1,0 +1,85 @@
+// The prompts of all calls that are decoded. Each distinct prompt is read once for all sequences that start from it, such
+// as those of a group.
+
+import type { PromptTokens, ReadPrompt, SequenceCache } from './sequence-cache.ts'
+
+/** Most prompts read side by side. */
+const PROMPTS_AT_ONCE = 16
+/** Prompts that are kept although no sample waits for them: the next call of a group may have the same prompt. */
+const KEPT_PROMPTS = 8
+
+export interface Prompt extends PromptTokens {
+  /** Samples of this prompt that have not started. */
+  waiting: number
+  read?: ReadPrompt
+}
+
+export interface Prompts {
+  /** Counts one more sample that waits for the prompt with these tokens. Other samples may wait for the same prompt. */
+  wait(tokens: Int32Array, isConversation?: boolean): Prompt
+  /** Reads a prompt, and others that wait, unless it has been read. */
+  read(prompt: Prompt, cache: SequenceCache): Promise<ReadPrompt>
+  /** Call when the weights have changed: prompts that are still needed will be read again. */
+  forget(): void
+  /** Drops prompts that no sample waits for, except the latest ones. */
+  drop(): void
+  close(): void
+}
+
+/** `readAtOnce`: most tokens read side by side, padding included. A single prompt may have more. */
+export function createPrompts({ readAtOnce }: { readAtOnce: number }): Prompts {
+  const prompts = new Map<string, Prompt>()
+
+  /** This prompt and others that wait, as many as are read side by side. */
+  const batchWith = (prompt: Prompt): Prompt[] => {
+    const batch = [prompt]
+    let longest = prompt.tokens.length
+    for (const one of prompts.values()) {
+      if (one === prompt || one.waiting === 0 || one.read) continue
+      const length = Math.max(longest, one.tokens.length)
+      if (batch.length === PROMPTS_AT_ONCE || (batch.length + 1) * length > readAtOnce) break
+      batch.push(one)
+      longest = length
+    }
+    return batch
+  }
+
+  return {
+    wait(tokens, isConversation = false) {
+      const key = Buffer.from(tokens.buffer, tokens.byteOffset, tokens.byteLength).toString('base64')
+      const known: Prompt = prompts.get(key) ?? { tokens, waiting: 0 }
+      known.waiting += 1
+      known.isConversation ||= isConversation
+      // Keep the latest prompt at the end.
+      prompts.delete(key)
+      prompts.set(key, known)
+      return known
+    },
+    async read(prompt, cache) {
+      if (!prompt.read) {
+        const batch = batchWith(prompt)
+        const done = await cache.read(batch)
+        batch.forEach((one, i) => {
+          one.read = done[i]!
+        })
+      }
+      return prompt.read!
+    },
+    forget() {
+      for (const prompt of prompts.values()) {
+        prompt.read?.release()
+        delete prompt.read
+      }
+    },
+    drop() {
+      const unused = [...prompts].filter(([, { waiting }]) => waiting === 0)
+      for (const [key, prompt] of unused.slice(0, Math.max(0, unused.length - KEPT_PROMPTS))) {
+        prompt.read?.release()
+        prompts.delete(key)
+      }
+    },
+    close() {
+      for (const prompt of prompts.values()) prompt.read?.release()
+    },
+  }
+}
