@@ -5,7 +5,7 @@ import type { DecoderSpec } from '../../decoder.ts'
 import type { CacheSize, PromptTokens, ReadPrompt, SequenceCache } from '../decoding/sequence-cache.ts'
 import type { Feeds } from '../runtime/runtime.ts'
 import type { KeptSequences, Piece } from './kept.ts'
-import { graphFor, MASKED, type ReadingParts, readPrompts, takeUnlike } from './reading.ts'
+import { graphFor, MASKED, type ReadingParts, readBeginning, readPrompts, takeUnlike } from './reading.ts'
 import { copyPieces, cutRow, lengthOf, type Rows } from './rows.ts'
 
 interface HostPrompt extends ReadPrompt {
@@ -76,10 +76,12 @@ export function createHostCache(
             past: prompt.isConversation ? kept.beginningOf(prompt.tokens) : [],
           })),
         )
-        const done = await readPrompts(some, spec, parts)
+        const begun: typeof some = []
+        for (const one of some) begun.push({ ...one, past: [...(await readBeginning(one, spec, parts))] })
+        const done = await readPrompts(begun, spec, parts)
         some.forEach(({ prompt, tokens, past, isConversation }, i) => {
           const { logits, stretch } = done[i]!
-          const pieces = [...past, { stretch, used: stretch.length }]
+          const pieces = [...begun[i]!.past, { stretch, used: stretch.length }]
           if (isConversation) kept.keep(tokens, pieces)
           read.set(prompt, {
             length: tokens.length,

@@ -17,7 +17,12 @@ export interface ReadingParts {
   weights: Feeds
   /** How the graph holds quantized blocks; undefined if they are fed in every run. */
   packing: Packing | undefined
+  /** Most tokens of one prompt read at once; PIECE_TOKENS by default. */
+  pieceTokens?: number
 }
+
+/** The scores of attention take memory for each pair of a token that is read and one before it. */
+const PIECE_TOKENS = 1024
 
 /**
  * The sampling graph for matmuls of `rows` rows. With packed blocks there is one graph for all sizes: they are fast for
@@ -80,6 +85,22 @@ export async function readPrompts(
     })
   }
   return prompts.map((prompt) => read.get(prompt)!)
+}
+
+/** Reads the beginning of a long prompt in pieces, up to the last one. Returns its past and what was read. */
+export async function readBeginning(
+  { tokens, past }: Unread,
+  spec: DecoderSpec,
+  parts: ReadingParts,
+): Promise<readonly Piece[]> {
+  const { pieceTokens = PIECE_TOKENS } = parts
+  let pieces = past
+  for (let at = lengthOf(past); tokens.length - at > pieceTokens; at += pieceTokens) {
+    const piece = { tokens: tokens.subarray(0, at + pieceTokens), past: pieces }
+    const [{ stretch }] = (await readAlike([piece], spec, parts)) as [Read]
+    pieces = [...pieces, { stretch, used: stretch.length }]
+  }
+  return pieces
 }
 
 async function readAlike(
