@@ -3,6 +3,7 @@
 // Writes test/swarm/interop/sessions/<major>.<minor>.json. Run it once before raising the minor version; recordings
 // never change.
 
+import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,12 +12,16 @@ import { groupsTopic } from '../../daemon/swarm/gossip/config.ts'
 import {
   BULK_PROTOCOL,
   decodeFetch,
+  decodeHeadRequest,
   encodeBulkRequest,
   encodeFetch,
+  encodeHead,
+  encodeHeadRequest,
   encodeHello,
   encodeState,
   encodeStateRequest,
   FETCH_PROTOCOL,
+  HEAD_PROTOCOL,
   HELLO_PROTOCOL,
   joinHashes,
   KIND,
@@ -25,8 +30,15 @@ import {
   openFrame,
   STATE_PROTOCOL,
 } from '../../protocol/wire/index.ts'
-import { draft, startNode, stopNodes, sums, until } from '../../test/swarm/helpers.ts'
-import { GOSSIP, hex, type Session, startParty, unhex } from '../../test/swarm/interop/session.ts'
+import { draft, freshIdentity, startNode, stopNodes, sums, until } from '../../test/swarm/helpers.ts'
+import {
+  GOSSIP,
+  hex,
+  recordedIdentity,
+  type Session,
+  startParty,
+  unhex,
+} from '../../test/swarm/interop/session.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'waggle-session-'))
 const tasks = [{ name: sums.name, version: sums.version }]
@@ -35,19 +47,38 @@ const file = Buffer.from('what one node has and another wants\n'.repeat(20))
 const path = join(home, 'file')
 writeFileSync(path, file)
 
-const party = await startParty({
-  [HELLO_PROTOCOL]: () => [encodeHello({ swarm: 'test', tasks, contacts: [] })],
-  [FETCH_PROTOCOL]: (question) =>
-    'list' in decodeFetch(question) ? [joinHashes([missing])] : [new Uint8Array(0)],
-  [STATE_PROTOCOL]: () => [encodeState(new TextEncoder().encode('what another knows'))],
-})
+const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+const facts = {
+  ...{ lineage: 'ab'.repeat(32), version: 12, own: 40, foreign: 90 },
+  tasks: [{ name: sums.name, difficulty: 2, accuracy: 0.375 }],
+}
+const weights = { own: Buffer.alloc(300, 'own weights '), others: Buffer.alloc(300, 'others’ weights ') }
+const partys = freshIdentity()
+
+const party = await startParty(
+  {
+    [HELLO_PROTOCOL]: () => [encodeHello({ swarm: 'test', tasks, contacts: [] })],
+    [FETCH_PROTOCOL]: (question) =>
+      'list' in decodeFetch(question) ? [joinHashes([missing])] : [new Uint8Array(0)],
+    [STATE_PROTOCOL]: () => [encodeState(new TextEncoder().encode('what another knows'))],
+    [HEAD_PROTOCOL](question) {
+      if (!('lineage' in decodeHeadRequest(question))) return [weights.others]
+      const about = { hash: sha256(weights.others), size: weights.others.length, createdAt: Date.now() }
+      return [encodeHead({ ...facts, ...about }, partys.signer)]
+    },
+  },
+  { identity: partys },
+)
 const plugin = { name: 'skill/book', version: 1 }
 const states = {
   wanted: () => [plugin],
   own: () => new TextEncoder().encode('what this one knows'),
   received: () => {},
 }
-const recorded = await startNode({ tasks, maxCompletionTokens: 50_000, stateMinutes: 1 / 600 }, { states })
+const recorded = await startNode(
+  { tasks, maxCompletionTokens: 50_000, stateMinutes: 1 / 600 },
+  { states, identity: recordedIdentity() },
+)
 const recordedAt = Date.now()
 await recorded.swarm.join(party.address)
 const topic = groupsTopic('test')
@@ -87,6 +118,13 @@ await recorded.swarm
 await until('its question about state', () => party.heard[STATE_PROTOCOL]!.length > 0)
 const [state] = await party.ask(STATE_PROTOCOL, [encodeStateRequest(plugin)], 1)
 
+recorded.swarm.heads.offer(facts, weights.own)
+const told = await recorded.swarm.heads.ask(partys.peerId, facts.lineage)
+await recorded.swarm.heads.fetch(told!, { size: weights.others.length })
+const [head] = await party.ask(HEAD_PROTOCOL, [encodeHeadRequest({ lineage: facts.lineage })], 1)
+const byHash = encodeHeadRequest({ head: sha256(weights.own), from: 0 })
+const [headBytes] = await party.ask(HEAD_PROTOCOL, [byHash], 1)
+
 const session: Session = {
   minor: MINOR,
   recordedAt,
@@ -100,6 +138,12 @@ const session: Session = {
     hash,
   },
   state: { questions: party.heard[STATE_PROTOCOL]!.slice(0, 1), answer: hex(state!) },
+  head: {
+    questions: party.heard[HEAD_PROTOCOL]!,
+    head: hex(head!),
+    bytes: hex(headBytes!),
+    asked: hex(weights.others),
+  },
   bulk: { questions: party.heard[BULK_PROTOCOL]!.slice(0, 1), manifest: hex(manifest!), chunk: hex(chunk!) },
 }
 const folder = new URL('../../test/swarm/interop/sessions/', import.meta.url)

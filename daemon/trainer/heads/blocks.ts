@@ -29,7 +29,7 @@ export function pack(vector: Vector): Uint8Array<ArrayBuffer> {
   return packed
 }
 
-/** Undefined if the bytes are not a packed vector of so many values, or a scale is not finite or negative. */
+/** All values are finite. Undefined if the bytes are not a packed vector of so many values, as `pack` makes it. */
 export function unpack(packed: Uint8Array, values: number): Vector | undefined {
   if (packed.length !== packedSize(values)) return undefined
   const blocks = Math.ceil(values / BLOCK)
@@ -39,7 +39,11 @@ export function unpack(packed: Uint8Array, values: number): Vector | undefined {
     const scale = view.getFloat32(4 * block, true) / STEPS
     if (!(scale >= 0 && scale < Number.POSITIVE_INFINITY)) return undefined
     const to = Math.min(values, (block + 1) * BLOCK)
-    for (let i = block * BLOCK; i < to; i++) vector[i] = scale * view.getInt8(4 * blocks + i)
+    for (let i = block * BLOCK; i < to; i++) {
+      const step = view.getInt8(4 * blocks + i)
+      if (step < -STEPS) return undefined
+      vector[i] = scale * step
+    }
   }
   return vector
 }

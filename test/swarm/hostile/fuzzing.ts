@@ -6,12 +6,15 @@ import { RPC } from '@libp2p/gossipsub/message'
 import { Admission } from '../../../daemon/swarm/admission/admission.ts'
 import { groupsTopic } from '../../../daemon/swarm/gossip/config.ts'
 import { PeerRecords } from '../../../daemon/swarm/peers/records.ts'
+import { pack, packedSize, unpack } from '../../../daemon/trainer/heads/blocks.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import {
   decodeAnnouncement,
   decodeBulkRequest,
   decodeFetch,
   decodeGroup,
+  decodeHead,
+  decodeHeadRequest,
   decodeHello,
   decodeInvite,
   decodeManifest,
@@ -21,6 +24,7 @@ import {
   encodeInvite,
   encodeManifest,
   MAX_GOSSIP_BYTES,
+  MAX_HEAD_FRAME_BYTES,
   openFrame,
   peerIdOf,
   WireFault,
@@ -55,6 +59,17 @@ const read = (reader: (bytes: Uint8Array) => unknown) => (bytes: Uint8Array) => 
   return 'read'
 }
 
+/** Any bytes as a packed vector of as many values as would have this size, and of one more. */
+function unpackAny(bytes: Uint8Array): string {
+  let values = bytes.length
+  while (values > 0 && packedSize(values) > bytes.length) values--
+  if (unpack(bytes, values + 1) && packedSize(values + 1) !== bytes.length)
+    throw new Error('a vector of another size was unpacked')
+  const vector = unpack(bytes, values)
+  if (vector && !vector.every(Number.isFinite)) throw new Error('not finite')
+  return vector ? 'read' : 'refused'
+}
+
 export const HARNESSES: Record<string, (bytes: Uint8Array) => string> = {
   group: read((bytes) => decodeGroup(openFrame(bytes, MAX_GOSSIP_BYTES))),
   announcement: read((bytes) => decodeAnnouncement(openFrame(bytes, MAX_GOSSIP_BYTES))),
@@ -66,6 +81,9 @@ export const HARNESSES: Record<string, (bytes: Uint8Array) => string> = {
   state: read(decodeState),
   invite: read((bytes) => decodeInvite(Buffer.from(bytes).toString('latin1'))),
   rpc: read((bytes) => RPC.decode(bytes)),
+  head: read((bytes) => decodeHead(openFrame(bytes, MAX_HEAD_FRAME_BYTES))),
+  'head-request': read(decodeHeadRequest),
+  'packed-head': unpackAny,
   admission: screenAll(),
 }
 
@@ -117,6 +135,7 @@ export function seeds(): Uint8Array[] {
       .map((name) => Buffer.from(readFileSync(new URL(name, fixtures), 'utf8').replace(/\s/g, ''), 'hex')),
     encodeManifest({ size: 1_000_000, chunk: 524_288, hashes: ['ab'.repeat(32), 'cd'.repeat(32)] }),
     encodeBulkRequest({ chunk: 7 }),
+    pack(Float32Array.from({ length: 200 }, (_, i) => Math.sin(i) * 10 ** ((i % 9) - 4))),
     encodeBulkRequest({ manifest: 'ab'.repeat(32) }),
     Buffer.from(encodeInvite({ swarm: 'test', contacts: [contact], rules: 'ab'.repeat(32), psk }), 'latin1'),
     RPC.encode({

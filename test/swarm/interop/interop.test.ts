@@ -11,10 +11,16 @@ import { groupsTopic } from '../../../daemon/swarm/gossip/config.ts'
 import {
   BULK_PROTOCOL,
   decodeFetch,
+  decodeHead,
+  decodeHeadRequest,
   decodeHello,
+  encodeHead,
   FETCH_PROTOCOL,
+  HEAD_PROTOCOL,
   HELLO_PROTOCOL,
   joinHashes,
+  MAX_HEAD_FRAME_BYTES,
+  openFrame,
   readCbor,
   STATE_PROTOCOL,
   type Writable,
@@ -23,7 +29,7 @@ import {
 import { testSigner } from '../../protocol/wire/cases.ts'
 import { draft, startNode, stopNodes, sums, until, worldClock } from '../helpers.ts'
 import { signedGroup } from '../hostile/attacker.ts'
-import { hex, type Party, type Session, startParty, unhex } from './session.ts'
+import { hex, type Party, recordedIdentity, type Session, startParty, unhex } from './session.ts'
 
 const tasks = [{ name: sums.name, version: sums.version }]
 const folder = new URL('sessions/', import.meta.url)
@@ -141,6 +147,83 @@ describe.each(sessions.filter(([, { state }]) => state))('a node of version %s',
     await until('its state', () => heard.length > 0)
     expect(heard[0]).toBe(hex(Buffer.from('what this one knows')))
   })
+})
+
+describe.each(sessions.filter(([, { head }]) => head))(
+  'a node of version %s',
+  (_, { head: recorded, hello }) => {
+    const { questions, head, bytes, asked } = recorded!
+    const lineage = 'ab'.repeat(32)
+
+    test('gives its head and its bytes to this node', async () => {
+      const identity = recordedIdentity()
+      const peer = await party(
+        {
+          [HELLO_PROTOCOL]: () => [unhex(hello.answer)],
+          [HEAD_PROTOCOL]: (question) => [unhex('lineage' in decodeHeadRequest(question) ? head : bytes)],
+        },
+        { identity },
+      )
+      const node = await startNode({ tasks })
+      await node.swarm.join(peer.address)
+      const told = await node.swarm.heads.ask(identity.peerId, lineage)
+      expect(told).toMatchObject({ lineage, author: identity.peerId, version: 12, own: 40, foreign: 90 })
+      const got = await node.swarm.heads.fetch(told!, { size: bytes.length / 2 })
+      expect(hex(got!)).toBe(bytes)
+      expect(node.swarm.peers().find(({ id }) => id === identity.peerId)?.score).toBe(0)
+    })
+
+    test('gets this node’s head and its bytes', async () => {
+      const node = await startNode({ tasks })
+      const peer = await party({ [HELLO_PROTOCOL]: () => [unhex(hello.answer)] })
+      await peer.connect(node.address)
+      node.swarm.heads.offer({ lineage, version: 1, own: 2, foreign: 3, tasks: [] }, unhex(asked))
+      const [told] = await peer.ask(HEAD_PROTOCOL, [unhex(questions[0]!)], 1)
+      expect(decodeHead(openFrame(told!, MAX_HEAD_FRAME_BYTES)).author).toBe(node.swarm.peerId)
+      const [got] = await peer.ask(HEAD_PROTOCOL, [unhex(questions[1]!)], 1)
+      expect(hex(got!)).toBe(asked)
+    })
+  },
+)
+
+describe.each(sessions.filter(([, { head }]) => !head))(
+  'a node of version %s, which knows no heads',
+  (_, session) => {
+    test('is asked for one, and goes on exchanging groups, charged with nothing', async () => {
+      const node = await startAt(session.recordedAt)
+      const peer = await party({
+        [HELLO_PROTOCOL]: () => [unhex(session.hello.answer)],
+        [FETCH_PROTOCOL]: (question) =>
+          'list' in decodeFetch(question) ? [joinHashes([])] : session.fetch.got.map(unhex),
+      })
+      await peer.connect(node.address)
+      const id = peer.node.peerId.toString()
+      for (let i = 0; i < 10; i++) expect(await node.swarm.heads.ask(id, 'ab'.repeat(32))).toBeUndefined()
+      for (const rpc of session.rpcs) await peer.say(unhex(rpc))
+      await until('both groups', () => node.groups.length === 2)
+      expect(node.swarm.peers().find((one) => one.id === id)).toMatchObject({ connected: true, score: 0 })
+    })
+  },
+)
+
+test('a head that comes by gossip is ignored, as by nodes that know none, and nobody is charged', async () => {
+  const node = await startNode({ tasks })
+  const peer = await party({})
+  await peer.connect(node.address)
+  const facts = {
+    lineage: 'ab'.repeat(32),
+    hash: 'cd'.repeat(32),
+    size: 9,
+    version: 1,
+    own: 1,
+    foreign: 1,
+    tasks: [],
+  }
+  const data = encodeHead({ ...facts, createdAt: Date.now() }, testSigner(6))
+  await peer.say(RPC.encode({ subscriptions: [], messages: [{ data, topic: groupsTopic('test') }] }))
+  await until('the refusal', () => node.swarm.counters().refused.kind === 1)
+  const id = peer.node.peerId.toString()
+  expect(node.swarm.peers().find((one) => one.id === id)).toMatchObject({ connected: true, score: 0 })
 })
 
 describe('a node of a version to come', () => {

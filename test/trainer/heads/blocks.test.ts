@@ -48,6 +48,14 @@ test.each([
   expect(unpack(packed, values.length)).toBeUndefined()
 })
 
+test('a step that no value has, with which the largest float would not be finite, is refused', () => {
+  const packed = pack(Float32Array.of(3.4e38, -1))
+  packed[5] = 0x81
+  expect(unpack(packed, 2)!.every(Number.isFinite)).toBe(true)
+  packed[5] = 0x80
+  expect(unpack(packed, 2)).toBeUndefined()
+})
+
 test('the size is a byte a value and four bytes for each 64', () => {
   expect(packedSize(128)).toBe(128 + 8)
   expect(packedSize(129)).toBe(129 + 12)
