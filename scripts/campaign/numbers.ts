@@ -25,7 +25,7 @@ export async function numbers({ count }: { count: number }): Promise<Row> {
   const net = createNet({ world, random: world.random('net') })
   const node = createHonestNode(
     { name: 'n0', signatures: 'stand-in' },
-    { world, net, truth: { honest: new Set(), wrote: new Map() } },
+    { world, net, truth: { honest: new Set(), wrote: new Map(), heads: new Map() } },
   )
   node.boot()
   node.weather.nan = 0.3

@@ -78,7 +78,7 @@ export async function runChaos({
   if (isVerbose) world.remember()
   const random = world.random('chaos')
   const net = createNet({ world, random: world.random('net') })
-  const truth: Truth = { honest: new Set(), wrote: new Map() }
+  const truth: Truth = { honest: new Set(), wrote: new Map(), heads: new Map() }
   const faults = chosen.faults ?? FAULTS.filter(() => random.chance(0.45))
   const kinds =
     chosen.actors ?? Array.from({ length: Math.floor(random.next() * 4) }, () => random.pick(ACTOR_KINDS))
@@ -279,7 +279,7 @@ export async function runChaos({
     }
   }
 
-  const tally = { lives: 0, steps: 0, saves: 0, foreign: 0, admitted: 0 }
+  const tally = { lives: 0, steps: 0, saves: 0, foreign: 0, admitted: 0, heads: 0 }
   for (const { checks } of nodes)
     for (const what of Object.keys(tally) as (keyof typeof tally)[]) tally[what] += checks.tally[what]
   return {

@@ -2,9 +2,9 @@
 // lives, and reports a breach to the world.
 
 import type { PoolEntry } from '../../daemon/store/pool/pool.ts'
-import type { SavedReputation } from '../../daemon/swarm/peers/reputation.ts'
+import type { Offence, SavedReputation } from '../../daemon/swarm/peers/reputation.ts'
 import type { Group } from '../../protocol/train/index.ts'
-import { contentId } from '../../protocol/wire/index.ts'
+import { contentId, type Head } from '../../protocol/wire/index.ts'
 import type { World } from './world.ts'
 
 /** As in swarm/admission/admission.ts: what gossip and fetching may bring of one author. */
@@ -17,6 +17,8 @@ export interface Truth {
   honest: Set<string>
   /** Content ids by author. */
   wrote: Map<string, Set<string>>
+  /** Packed weights that they offered, by author. */
+  heads: Map<string, Set<string>>
 }
 
 export const contentOf = ({ prompt, rollouts }: Group): string =>
@@ -24,6 +26,8 @@ export const contentOf = ({ prompt, rollouts }: Group): string =>
     prompt,
     rollouts.map(({ text }) => text),
   )
+
+export const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
 export type Checks = ReturnType<typeof createChecks>
 
@@ -48,7 +52,9 @@ export function createChecks(
   let isQuotaLost = false
   let withoutOwn = 0
   let version = -1
-  const tally = { lives: 0, steps: 0, saves: 0, foreign: 0, admitted: 0 }
+  const tally = { lives: 0, steps: 0, saves: 0, foreign: 0, admitted: 0, heads: 0 }
+  /** Peers whose weights have arrived. */
+  const sentWeights = new Set<string>()
 
   return {
     tally,
@@ -199,6 +205,24 @@ export function createChecks(
         if (peer !== self && isCut(peer)) breach(`the honest ${peer.slice(-6)} is cut off`)
       for (const peer of setAside)
         if (truth.honest.has(peer)) breach(`the honest ${peer.slice(-6)} is set aside`)
+    },
+    /** It fetched the weights that a peer offered. */
+    fetched(head: Head, lineage: string, bytes: Uint8Array): void {
+      tally.heads++
+      sentWeights.add(head.author)
+      if (head.lineage !== lineage) breach('weights of another lineage were fetched')
+      if (truth.honest.has(head.author) && !truth.heads.get(head.author)?.has(hexOf(bytes)))
+        breach(`weights pass as those of ${head.author.slice(-6)}, which never offered them`)
+    },
+    /** Weights of these peers are in its own. */
+    joined(peers: readonly string[]): void {
+      for (const peer of peers) {
+        if (!sentWeights.has(peer)) breach(`weights of ${peer.slice(-6)} were joined, and none had come`)
+        if (!truth.honest.has(peer)) breach(`the weights of the hostile ${peer.slice(-6)} were joined`)
+      }
+    },
+    charged(peer: string, offence: Offence): void {
+      if (offence === 'reject' && truth.honest.has(peer)) breach(`the honest ${peer.slice(-6)} is charged`)
     },
     /** Something failed that nothing may make fail. */
     failed: (what: string): void => breach(what),

@@ -11,6 +11,7 @@ import type { NodeCore } from '../../daemon/core/core.ts'
 import { openCore } from '../../daemon/node/core.ts'
 import { startLoops } from '../../daemon/node/loops.ts'
 import type { Models } from '../../daemon/node/models.ts'
+import { openHeads } from '../../daemon/node/open-heads.ts'
 import { openRounds } from '../../daemon/node/rounds.ts'
 import { createSaving } from '../../daemon/node/saving.ts'
 import { trainingFacts } from '../../daemon/node/training-facts.ts'
@@ -34,7 +35,7 @@ import { createTrainedOn } from '../../daemon/trainer/trained-on.ts'
 import { type Alert, NO_PHASES } from '../../protocol/api/index.ts'
 import { setUp as openHost } from '../host/setup.ts'
 import { SimulatedDisk, type Survival } from '../store/simulated-disk.ts'
-import { type Checks, createChecks, type Truth } from './checks.ts'
+import { type Checks, createChecks, hexOf, type Truth } from './checks.ts'
 import { authenticityOf, identityFrom, type Signatures } from './identity.ts'
 import { createLogLevel } from './log-level.ts'
 import { createGossip, type Net } from './net.ts'
@@ -50,7 +51,9 @@ export const config: Config = configSchema.parse({
   model: { max_completion_tokens: MAX_TOKENS },
   training: { own_groups: 2, foreign_groups: 4, learning_rate: 0.005, warm_up_steps: 0 },
   checkpoint: { every_steps: 5 },
-  eval: { every_seconds: 0 },
+  // Everybody takes everybody's weights, hostile nodes' too.
+  swarm: { trust: 'all' },
+  eval: { every_seconds: 0, prompts_per_task: 4 },
 })
 
 /** Faults that are built in on purpose, to see whether the checks find them. */
@@ -95,6 +98,8 @@ export function createHonestNode(
   const self = identity.peerId
   truth.honest.add(self)
   truth.wrote.set(self, new Set())
+  truth.heads.set(self, new Set())
+  const headRandom = world.random(`heads of ${name}`)
   const checks: Checks = createChecks(
     { name, self, maxStaleness: config.training.max_staleness },
     { world, truth },
@@ -303,10 +308,18 @@ export function createHonestNode(
       mayWrite: () => true,
       rounds: () => rounds.count,
       learner: () => core.learner.state(),
-      headLineage: undefined,
+      headLineage: policy.lineage,
       monotonic: () => world.time,
       phases: NO_PHASES,
     })
+    const heads = openHeads(
+      { config, isLineageKnown: true },
+      {
+        ...{ policy, tasks, journal, trainedOn, phases: NO_PHASES, now: clock.now, random: headRandom.next },
+        wake: () => changed.wake(),
+        swarm: () => watchedHeads,
+      },
+    )
     let training: Parameters<NodeCore['train']>[0] | undefined
 
     const core: NodeCore = openCore(
@@ -317,7 +330,8 @@ export function createHonestNode(
         restored: restored?.state.learner,
       },
       {
-        ...{ policy, host, pool, parked, isKnown, roles: new Map(), phases: NO_PHASES, nodes: () => 1 },
+        ...{ policy, host, pool, parked, isKnown, roles: new Map(), phases: NO_PHASES },
+        nodes: () => heads.nodes,
         journal: {
           finding(finding, step) {
             world.note(
@@ -326,7 +340,11 @@ export function createHonestNode(
             journal.finding(finding, step)
           },
         },
-        restore,
+        async restore(before) {
+          const earlier = await restore(before)
+          heads.reset()
+          return earlier
+        },
       },
     )
     const watchedCore: NodeCore = {
@@ -397,7 +415,7 @@ export function createHonestNode(
         version: () => policy.reference().version,
         onGroup(group) {
           checks.arrived(group)
-          if (watchedCore.onForeignGroup(group)) changed.wake()
+          if (!heads.isJoined(group.author) && watchedCore.onForeignGroup(group)) changed.wake()
         },
         isUnknown: (author) => core.learner.isUnknown(author),
         onUnneeded: (peer) => notices.unneeded(peer),
@@ -438,6 +456,27 @@ export function createHonestNode(
         checks.admitted(result.admitted.group.author, options.fetched ? 'fetched' : 'gossip', clock.now())
       return result
     }
+    const offend = exchange.reputation.offend.bind(exchange.reputation)
+    exchange.reputation.offend = (peer, offence, times) => {
+      checks.charged(peer, offence)
+      offend(peer, offence, times)
+    }
+    const watchedHeads: Pick<Swarm, 'heads' | 'peers' | 'isPrivate'> = {
+      isPrivate: false,
+      peers: () => exchange.records.all() as ReturnType<Swarm['peers']>,
+      heads: {
+        ...exchange.heads,
+        offer(head, bytes) {
+          truth.heads.get(self)!.add(hexOf(bytes))
+          exchange.heads.offer(head, bytes)
+        },
+        async fetch(head, options) {
+          const bytes = await exchange.heads.fetch(head, options)
+          if (bytes && life.isAlive) checks.fetched(head, policy.lineage, bytes)
+          return bytes
+        },
+      },
+    }
     await exchange.start()
 
     checks.restarted(
@@ -456,7 +495,12 @@ export function createHonestNode(
       { settings: () => config, self, seed: randomOf(name).next() * 2 ** 31 },
       {
         ...{
-          heads: { exchange: async () => {} },
+          heads: {
+            async exchange() {
+              await heads.exchange()
+              if (life.isAlive) checks.joined(heads.info()!.peers.map(({ peer }) => peer))
+            },
+          },
           core: watchedCore,
           phases: NO_PHASES,
           policy,

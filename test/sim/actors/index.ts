@@ -1,6 +1,11 @@
 // Starts a hostile node of a simulation, of one of the kinds in the files beside this one.
 
-import { encodeGroup, FETCH_PROTOCOL } from '../../../protocol/wire/index.ts'
+import {
+  decodeHeadRequest,
+  encodeGroup,
+  FETCH_PROTOCOL,
+  HEAD_PROTOCOL,
+} from '../../../protocol/wire/index.ts'
 import {
   authenticityOf,
   type SimulatedIdentity as Identity,
@@ -11,12 +16,13 @@ import type { Endpoint, Net } from '../net.ts'
 import { EPOCH, type World } from '../world.ts'
 import { COPIES } from './copies.ts'
 import { FLOODS } from './floods.ts'
+import { HEADS } from './heads.ts'
 import { LIARS } from './liars.ts'
 import { type Behaviour, draftOf, mixedTexts, type Tools } from './tools.ts'
 
 export { draftOf } from './tools.ts'
 
-const ACTORS = { ...LIARS, ...COPIES, ...FLOODS }
+const ACTORS = { ...LIARS, ...COPIES, ...FLOODS, ...HEADS }
 
 export type ActorKind = keyof typeof ACTORS
 export const ACTOR_KINDS = Object.keys(ACTORS) as ActorKind[]
@@ -72,8 +78,11 @@ export function startActor(
       if (heard.length > HEARD) heard.shift()
       behaviour.hears?.(tools, data)
     },
-    onQuestion: (_, protocol, question) =>
-      protocol === FETCH_PROTOCOL ? (behaviour.answer?.(tools, question) ?? []) : [],
+    onQuestion(_, protocol, question) {
+      if (protocol === FETCH_PROTOCOL) return behaviour.answer?.(tools, question) ?? []
+      if (protocol === HEAD_PROTOCOL) return behaviour.head?.(tools, decodeHeadRequest(question)) ?? []
+      return []
+    },
     onConnected: (peer) => behaviour.meets?.(tools, peer),
     onDisconnected() {},
   }

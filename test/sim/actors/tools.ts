@@ -4,6 +4,7 @@
 import {
   decodeGroup,
   type GroupDraft,
+  type HeadRequest,
   KIND,
   MAX_GOSSIP_BYTES,
   openFrame,
@@ -48,6 +49,8 @@ export interface Behaviour {
   meets?(tools: Tools, peer: string): void
   /** Answers to requests; by default none. */
   answer?(tools: Tools, question: Uint8Array): Uint8Array[]
+  /** Answers to requests for its head; by default none. */
+  head?(tools: Tools, request: HeadRequest): Uint8Array[]
 }
 
 export function draftOf(random: Random, texts: readonly string[]): GroupDraft {
