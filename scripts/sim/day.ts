@@ -5,6 +5,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import type { Truth } from '../../test/sim/checks.ts'
 import { createNet, FAIR } from '../../test/sim/net.ts'
 import { createHonestNode } from '../../test/sim/node.ts'
 import { createWorld } from '../../test/sim/world.ts'
@@ -27,7 +28,7 @@ const WEATHER_EVERY_MS = 60_000
 const world = createWorld({ seed: `day ${values.seed}` })
 const random = world.random('day')
 const net = createNet({ world, random: world.random('net') })
-const truth = { honest: new Set<string>(), wrote: new Map<string, Set<string>>() }
+const truth: Truth = { honest: new Set(), wrote: new Map(), heads: new Map() }
 let rejections = 0
 process.on('unhandledRejection', () => rejections++)
 

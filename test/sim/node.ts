@@ -463,7 +463,7 @@ export function createHonestNode(
     }
     const watchedHeads: Pick<Swarm, 'heads' | 'peers' | 'isPrivate'> = {
       isPrivate: false,
-      peers: () => exchange.records.all() as ReturnType<Swarm['peers']>,
+      peers: () => exchange.records.all() as unknown as ReturnType<Swarm['peers']>,
       heads: {
         ...exchange.heads,
         offer(head, bytes) {
