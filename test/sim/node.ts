@@ -317,6 +317,7 @@ export function createHonestNode(
       {
         ...{ policy, tasks, journal, trainedOn, phases: NO_PHASES, now: clock.now, random: headRandom.next },
         wake: () => changed.wake(),
+        mustWait: () => !life.isAlive,
         swarm: () => watchedHeads,
       },
     )
