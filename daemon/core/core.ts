@@ -128,6 +128,9 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
     },
   })
 
+  const isTooOld = ({ bornVersion }: Group): boolean =>
+    policy.reference().version - bornVersion > options.settings().maxStaleness
+
   const waiting = (origin: OwnOrForeign): Group[] =>
     pool
       .select({
@@ -187,6 +190,8 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
     meet: learner.meet,
 
     nextBatch() {
+      // The version rises not only by updates: peers' weights are joined between two of them.
+      pool.evict(({ uses, group }) => uses === 0 && isTooOld(group))
       const batch = learner.choose({ own: waiting('own'), foreign: waiting('foreign') })
       const own = batch?.groups.filter(({ author }) => author === options.self).length
       taken = own === batch?.groups.length ? undefined : own
@@ -200,11 +205,7 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
 
     async train(batch) {
       const report = await learner.train(batch)
-      const { version } = policy.reference()
-      if (report)
-        pool.evict(
-          ({ uses, group }) => uses > 0 || version - group.bornVersion > options.settings().maxStaleness,
-        )
+      if (report) pool.evict(({ uses, group }) => uses > 0 || isTooOld(group))
       return report
     },
 
