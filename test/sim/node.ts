@@ -312,6 +312,7 @@ export function createHonestNode(
       monotonic: () => world.time,
       phases: NO_PHASES,
     })
+    let watchedHeads: Pick<Swarm, 'heads' | 'peers' | 'isPrivate'> | undefined
     const heads = openHeads(
       { config, isLineageKnown: true },
       {
@@ -462,7 +463,7 @@ export function createHonestNode(
       checks.charged(peer, offence)
       offend(peer, offence, times)
     }
-    const watchedHeads: Pick<Swarm, 'heads' | 'peers' | 'isPrivate'> = {
+    watchedHeads = {
       isPrivate: false,
       peers: () => exchange.records.all() as unknown as ReturnType<Swarm['peers']>,
       heads: {
