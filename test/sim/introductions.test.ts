@@ -19,7 +19,7 @@ const met = ({ evidence }: LearnerState, peer: string): boolean =>
 async function swarmWith(actors: readonly ActorKind[]) {
   const world = createWorld({ seed: 34 })
   const net = createNet({ world, random: world.random('net') })
-  const truth: Truth = { honest: new Set(), wrote: new Map() }
+  const truth: Truth = { honest: new Set(), wrote: new Map(), heads: new Map() }
   const signatures = 'stand-in'
   const nodes = ['a', 'b', 'c'].map((name) => createHonestNode({ name, signatures }, { world, net, truth }))
   const everybody = nodes.map(({ id }) => id)
