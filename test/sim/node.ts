@@ -51,8 +51,6 @@ export const config: Config = configSchema.parse({
   model: { max_completion_tokens: MAX_TOKENS },
   training: { own_groups: 2, foreign_groups: 4, learning_rate: 0.005, warm_up_steps: 0 },
   checkpoint: { every_steps: 5 },
-  // Everybody takes everybody's weights, hostile nodes' too.
-  swarm: { trust: 'all' },
   eval: { every_seconds: 0, prompts_per_task: 4 },
 })
 
@@ -464,7 +462,8 @@ export function createHonestNode(
       offend(peer, offence, times)
     }
     watchedHeads = {
-      isPrivate: false,
+      // Everybody takes everybody's weights, hostile nodes' too.
+      isPrivate: true,
       peers: () => exchange.records.all() as unknown as ReturnType<Swarm['peers']>,
       heads: {
         ...exchange.heads,
