@@ -312,7 +312,7 @@ export function createHonestNode(
     })
     let watchedHeads: Pick<Swarm, 'heads' | 'peers' | 'isPrivate'> | undefined
     const heads = openHeads(
-      { config, isLineageKnown: true },
+      { settings: () => config, isLineageKnown: true },
       {
         ...{ policy, tasks, journal, trainedOn, phases: NO_PHASES, now: clock.now, random: headRandom.next },
         wake: () => changed.wake(),
