@@ -1,7 +1,7 @@
 // Finds, downloads and loads the node's model and the models of plugin roles. The memory plan is made before any
 // weights are read.
 
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import type { Phases } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Task } from '../../protocol/plugin/index.ts'
@@ -76,7 +76,7 @@ export async function openModels(
       { disk, fetch, sleep: (ms, until) => sleep(ms, until ?? signal), freeBytes },
     )
   const found = await find(config.model.path)
-  tell(`loading the model ${found.directory}`)
+  tell(`loading the model ${basename(found.name)}`)
   const others = await loadOtherModels(roles, config, find)
   let plan: MemoryPlan | undefined
   const total = await sizeOf(found.directory, WEIGHT_FILES, { disk })

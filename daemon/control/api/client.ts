@@ -141,7 +141,7 @@ function unreachable(place: Place, cause: NodeJS.ErrnoException): WaggleError {
       })
     case 'ETIMEDOUT':
       return new WaggleError('E_CONTROL', 'the daemon does not answer', {
-        hint: 'It may be busy or hung. Check its log; if it does not recover, end its process and start it again.',
+        hint: 'It may be starting or busy: try again in a moment. If it does not recover, check its log, end its process and start it again.',
         cause,
       })
     default:
