@@ -63,6 +63,7 @@ export function openControl(
   parts: ControlParts,
 ): NodeControl {
   const { policy, host, tasks, journal, core, loops, wishes, state, changed, requests, phases, now } = parts
+  const stopping = new AbortController()
   return createNodeControl(facts, {
     ...parts,
     telemetry: journal.telemetry,
@@ -90,7 +91,7 @@ export function openControl(
           maxNewTokens: settings().model.max_completion_tokens,
           ...(names ? { tasks: names } : {}),
           ...(samples === undefined ? {} : { samples }),
-          ...(signal ? { signal } : {}),
+          signal: signal ? AbortSignal.any([signal, stopping.signal]) : stopping.signal,
         },
         { policy, tasks, now, phases, compose: acting?.compose },
       )
@@ -111,6 +112,8 @@ export function openControl(
 
     async stop({ checkpoint }) {
       wishes.stopping = true
+      // Nobody waits for an evaluation that somebody asked for.
+      stopping.abort(new WaggleError('E_CONTROL', 'the node is stopping'))
       state.tell()
       await loops.end()
       requests.refuse(new WaggleError('E_CONTROL', 'the node is stopping'))
