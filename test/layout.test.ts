@@ -17,7 +17,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   'daemon/http': ['protocol', 'daemon/http'],
   'daemon/engine': ['protocol', 'daemon/engine'],
   'daemon/store': ['protocol', 'daemon/store', 'daemon/platform'],
-  'daemon/config': ['protocol', 'daemon/config', 'daemon/platform'],
+  'daemon/config': ['protocol', 'daemon/config', 'daemon/platform', 'daemon/trainer/aggregation.ts'],
   'daemon/limits': ['protocol', 'daemon/limits', 'daemon/platform', 'daemon/config'],
   'daemon/host': ['protocol', 'daemon/host'],
   'daemon/swarm': ['protocol', 'daemon/swarm', 'daemon/platform'],

@@ -4,6 +4,7 @@
 import { parseArgs } from 'node:util'
 import { WaggleError } from '../../protocol/errors.ts'
 import { didYouMean } from '../../protocol/suggest.ts'
+import { readSwitch } from '../config/switch.ts'
 import { type Argument, type Command, envTwin, GLOBAL_OPTIONS, hasEnvTwin, type Option } from './command.ts'
 
 export interface Parsed {
@@ -52,9 +53,8 @@ export function parseCommandLine(
 }
 
 function switchOf(variable: string, text: string): boolean {
-  const word = text.toLowerCase()
-  if (['1', 'true', 'yes', 'on'].includes(word)) return true
-  if (['0', 'false', 'no', 'off'].includes(word)) return false
+  const value = readSwitch(text)
+  if (value !== undefined) return value
   throw new WaggleError('E_USAGE', `${variable} must be true or false, not "${text}"`, {
     hint: `Set it to 1 or 0, or unset it.`,
   })

@@ -6,6 +6,7 @@ import { didYouMean, suggest } from '../../protocol/suggest.ts'
 import { configKeys, type Key, variableOf } from './keys.ts'
 import { locateKeys } from './locate.ts'
 import { GGUF_START, isGguf, PRESETS, type PresetName } from './presets.ts'
+import { readSwitch } from './switch.ts'
 
 export interface Problem {
   /** Location: `config.toml:12`, `WAGGLE_X`, `--set x`. */
@@ -167,10 +168,8 @@ function readValue(key: Key, text: string): { value: unknown } | { wrong: string
         : { value }
     }
     case 'boolean': {
-      const word = text.toLowerCase()
-      if (['1', 'true', 'yes', 'on'].includes(word)) return { value: true }
-      if (['0', 'false', 'no', 'off', ''].includes(word)) return { value: false }
-      return { wrong: `must be true or false, not "${text}"` }
+      const value = readSwitch(text)
+      return value === undefined ? { wrong: `must be true or false, not "${text}"` } : { value }
     }
     default:
       return readToml(key, text)

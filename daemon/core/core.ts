@@ -102,7 +102,6 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
   /** Number of own groups in the last batch if it also had foreign ones; otherwise, or if none was due, undefined. */
   let taken: number | undefined
 
-  const isUseful = (group: Group): boolean => host.learnsFromAny || group.always === true || hasSignal(group)
 
   const learner = createLearner(options, {
     ...parts,
@@ -137,7 +136,7 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
         origin,
         count: Number.POSITIVE_INFINITY,
         order: 'newest',
-        where: ({ group, uses }) => uses === 0 && isUseful(group),
+        where: ({ group, uses }) => uses === 0 && isUseful(group, host),
       })
       .map(({ group }) => group)
       .reverse()
@@ -156,7 +155,7 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
 
     onOwnGroup(group) {
       learner.ownGroup(group)
-      if (isUseful(group)) {
+      if (isUseful(group, host)) {
         generation.groups += 1
         hasBrought = true
         pool.add(group, 'own')
@@ -165,7 +164,7 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
       if (!isShared) return { isShared }
       owed = Math.max(0, owed - 1)
       // So that no peer can send it back as its own, not even after a restart.
-      if (!isUseful(group)) pool.retire([group.id])
+      if (!isUseful(group, host)) pool.retire([group.id])
       return { isShared }
     },
 

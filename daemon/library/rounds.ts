@@ -2,7 +2,7 @@
 // on a batch. All decisions are the daemon's: its core, its rounds and its plugin host. Rounds are deterministic for a
 // seed, because costs are counted in tokens instead of being timed.
 
-import type { Need, Plugin, SelectView, Task } from '../../protocol/plugin/index.ts'
+import type { Plugin, SelectView } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { createCore, type NodeCore } from '../core/core.ts'
 import type { OptimizerOptions } from '../engine/engine.ts'
@@ -11,6 +11,7 @@ import { createPluginHost } from '../host/host.ts'
 import { randomStream } from '../host/random.ts'
 import type { LivePolicy, PolicyState } from '../policy/live-policy.ts'
 import { createParkedGroups } from '../rollout/parked/parked.ts'
+import { boundedByAge, offersOf } from '../rollout/plugins/offers.ts'
 import { createPluginWorld } from '../rollout/plugins/plugin-world.ts'
 import { playRound } from '../rollout/round.ts'
 import type { TaskBook } from '../rollout/tasks.ts'
@@ -95,16 +96,9 @@ export async function createRounds(options: RoundsOptions, parts: RoundsParts): 
   const host = await (parts.createHost ?? createPluginHost)(
     {
       ...plugins,
-      corrections: [...plugins.corrections, { use: 'staleness', bound: maxStaleness }],
+      corrections: boundedByAge(plugins.corrections, maxStaleness),
       seed,
-      offers: new Set<Need>([
-        ...(['score', 'park'] as const),
-        ...(tasks.chosen.some(({ task, difficulty }) => hasSteps(task, difficulty))
-          ? (['privileged'] as const)
-          : []),
-        ...(options.candidates ? (['recurring'] as const) : []),
-        ...(tasks.chosen.some(({ task }) => task.environment) ? (['episodes'] as const) : []),
-      ]),
+      offers: offersOf(tasks.chosen, { isRecurring: options.candidates !== undefined }),
     },
     {
       builtIn: parts.builtIn,
@@ -211,8 +205,4 @@ export async function createRounds(options: RoundsOptions, parts: RoundsParts): 
 
     close: () => host.close(),
   }
-}
-
-function hasSteps(task: Task, difficulty: number): boolean {
-  return task.generate({ seed: 0, difficulty }).steps.length > 0
 }

@@ -90,7 +90,7 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
   const recentFrames = new RecentFrames({}, { clock })
   const { filterEntries } = options
   const contents = new Contents({ filterEntries }, by)
-  const isKnown = (peer: string) => isWanted(peer) || records.hasEarned(peer)
+  const isKnown = (peer: string) => isWanted(peer) || records.isProven(peer)
   const isBehind = by.isBehind ?? (() => false)
   const clockWatch = new ClockWatch(
     {},

@@ -4,7 +4,7 @@
 
 import { NO_PHASES, type Phases, type SharingInfo } from '../../protocol/api/index.ts'
 import type { BatchView, Random, RoleGroup } from '../../protocol/plugin/index.ts'
-import { type Group, hasSignal, scoresOf } from '../../protocol/train/index.ts'
+import { type Group, scoresOf } from '../../protocol/train/index.ts'
 import type { TrainRequest } from '../engine/engine.ts'
 import type { PluginBatch, PluginHost } from '../host/host.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
@@ -20,7 +20,7 @@ import type { LearnerState } from './sharing/evidence.ts'
 import { createIntroductions } from './sharing/introductions.ts'
 import type { PartReport } from './sharing/mixing/part.ts'
 import { createSharingRecord } from './sharing/sharing-record.ts'
-import { untrainable } from './trainable.ts'
+import { isUseful, untrainable } from './trainable.ts'
 import { type UpdateReport, update } from './update.ts'
 import { evidenceOf, summarize } from './watch.ts'
 
@@ -200,8 +200,6 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
   /** Alarms raised since the last step. */
   let pending: Alarm[] = []
 
-  const isUseful = (group: Group): boolean => host.learnsFromAny || group.always === true || hasSignal(group)
-
   const isTrainable = (group: Group): boolean => untrainable(group, policy.spec) === undefined
 
   /** The groups that an engine can train on. Reports invalid groups and sets the peers that sent them aside. */
@@ -304,7 +302,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       const view: BatchView = { lineage, tokenizer, version, self: options.self }
       const batch = host.batch({ step: version })
       const groups = (await batch.group(trainableOf(chosen), view)).filter(
-        (group) => isUseful(group) && isTrainable(group),
+        (group) => isUseful(group, host) && isTrainable(group),
       )
       const own = groups.filter(({ author }) => author === options.self).length
       if (groups.length === 0 || (own === 0 && !(learnForeign && stepsWithoutOwn()))) {

@@ -1,7 +1,7 @@
 // Checks whether an engine can train on a group. A single bad group would fail the whole batch, so the
 // learner checks every group before plugins see the batch, and again after they have changed it.
 
-import type { Group, Rollout } from '../../protocol/train/index.ts'
+import { type Group, hasSignal, type Rollout } from '../../protocol/train/index.ts'
 import type { DecoderSpec } from '../engine/decoder.ts'
 import { sequenceFault } from '../engine/inputs.ts'
 
@@ -9,6 +9,11 @@ export interface Untrainable {
   reason: string
   /** True if the author's data is invalid; false if this node's context window is too short for it. */
   blamesAuthor: boolean
+}
+
+/** Whether a step learns anything from the group. */
+export function isUseful(group: Group, { learnsFromAny }: { learnsFromAny: boolean }): boolean {
+  return learnsFromAny || group.always === true || hasSignal(group)
 }
 
 /** Why the group cannot be trained on; undefined if it can. */

@@ -2,7 +2,8 @@
 // one with the default plugins only, one with ten more that have every hook and change nothing. A step is one round
 // with a fresh node's sizes and the update on its groups.
 //
-//   node --import tsx scripts/bench/plugins.ts [--steps 12] [--plugins 10] [--no-steer]
+//   node --import { ADAMW } from '../../daemon/engine/trainer.ts'
+import tsx scripts/bench/plugins.ts [--steps 12] [--plugins 10] [--no-steer]
 //
 // Prints the share of a step that is spent in the host with all hooks (the sum of its calls, none of which waits for
 // the engine here), and the ratios of whole steps by wall time and by processor time of all threads, as medians of
@@ -32,12 +33,8 @@ const { values } = parseArgs({
 })
 const [steps, count] = [Number(values.steps), Number(values.plugins)]
 const OPTIMIZER = {
+  ...ADAMW,
   learningRate: 1e-5,
-  beta1: 0.9,
-  beta2: 0.99,
-  epsilon: 1e-8,
-  weightDecay: 0,
-  maxGradientNorm: 1,
 }
 
 /** Every hook; places that one plugin may take are the first one's. */

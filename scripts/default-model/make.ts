@@ -7,6 +7,7 @@
 // on two idle cores. Prints held-out accuracy along the way and writes config.json, generation_config.json,
 // tokenizer.json, tokenizer_config.json, model.safetensors, README.md.
 
+import { ADAMW } from '../../daemon/engine/trainer.ts'
 import { createHash } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -139,12 +140,10 @@ for (const [c, { steps, rate }] of cycles.entries()) {
         0,
       ),
       optimizer: {
+        ...ADAMW,
         learningRate,
-        beta1: 0.9,
         beta2: 0.95,
-        epsilon: 1e-8,
         weightDecay: 0.01,
-        maxGradientNorm: 1,
       },
     })
     if (step % 50 === 0) {

@@ -9,6 +9,7 @@ import type { Health } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import type { Context } from '../context.ts'
+import { refuseSecond } from './second.ts'
 
 /** A busy machine may take minutes. A process that is still starting is never killed. */
 const UP_WITHIN_MS = 900_000
@@ -18,8 +19,7 @@ const LINE_CHARS = 200
 
 export async function runDetached(context: Context): Promise<number> {
   const { io, paths, client } = context
-  const running = await client.health().catch(() => undefined)
-  if (running) throw alreadyRuns(context, running)
+  await refuseSecond(context)
   const output = join(paths.logs, 'up.out')
   mkdirSync(paths.logs, { recursive: true })
   const file = openSync(output, 'w')
@@ -107,15 +107,5 @@ function withoutDetach(argv: readonly string[]): string[] {
   const command = argv.findIndex((word) => word === 'up' || word === 'restart')
   return argv.flatMap((word, i) =>
     i === command ? ['up'] : word === '--detach' || word === '-d' ? [] : [word],
-  )
-}
-
-function alreadyRuns({ paths, commandLine }: Context, { name, pid }: Health): WaggleError {
-  return new WaggleError(
-    'E_HOME_LOCKED',
-    `${safeText(name)} (process ${pid}) already runs on ${paths.home ?? paths.state}`,
-    {
-      hint: `See it with \`${commandLine('status')}\`, stop it with \`${commandLine('stop')}\`, or start another one with --home DIR.`,
-    },
   )
 }

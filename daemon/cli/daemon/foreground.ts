@@ -20,6 +20,7 @@ import { createNarrator, logFormat } from '../text/narrator.ts'
 import { createProgressLine } from '../text/progress.ts'
 import { answerSignal } from './answer-signal.ts'
 import { isInvite } from './join-target.ts'
+import { refuseSecond } from './second.ts'
 
 const SIGNAL_NUMBER: Partial<Record<NodeJS.Signals, number>> = { SIGINT: 2, SIGTERM: 15 }
 
@@ -126,19 +127,6 @@ export async function runForeground(
     offSignals()
     offRequests()
   }
-}
-
-/** Reports a running daemon early and in detail. What actually prevents a second one is the lock of the home. */
-async function refuseSecond({ client, paths, commandLine }: Context): Promise<void> {
-  const running = await client.health().catch(() => undefined)
-  if (!running) return
-  throw new WaggleError(
-    'E_HOME_LOCKED',
-    `${safeText(running.name)} (process ${running.pid}) already runs on ${paths.home ?? paths.state}`,
-    {
-      hint: `See it with \`${commandLine('status')}\`, stop it with \`${commandLine('stop')}\`, or start another one with --home DIR.`,
-    },
-  )
 }
 
 /** If the peer is not found yet, the search continues while the node trains. Any other failure stops the node. */

@@ -1,6 +1,7 @@
 // The sections [rollout], [training] and [[roles]].
 
 import { z } from 'zod'
+import { AGGREGATIONS } from '../../trainer/aggregation.ts'
 
 export const rollout = z.strictObject({
   group_size: z
@@ -83,7 +84,7 @@ export const training = z.strictObject({
     ),
   minibatches: z.int().min(1).max(64).default(1).describe('optimizer steps per batch'),
   aggregation: z
-    .enum(['token_mean', 'sequence_mean', 'sequence_sum', 'fixed_length'])
+    .enum(AGGREGATIONS)
     .default('token_mean')
     .describe(
       'how token losses are combined; token_mean: over all tokens (DAPO); sequence_mean: over each rollout, then over rollouts (GRPO); sequence_sum: sums of rollouts, then their mean (LUSPO, with gspo); fixed_length: sums divided by the maximum length, then their mean (Dr. GRPO)',

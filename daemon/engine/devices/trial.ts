@@ -1,6 +1,7 @@
 // Tries a device: a matrix product and two training steps of a small decoder must agree with the CPU's; then a larger
 // training step measures the speed. Runs in a separate process (`trial-child.ts`), because a driver may crash or hang.
 
+import { ADAMW } from '../trainer.ts'
 import { column, neg } from '../../../protocol/plugin/expression.ts'
 import type { Core } from '../core.ts'
 import { type DecoderSpec, parameterShapes, type Weights } from '../decoder.ts'
@@ -101,12 +102,9 @@ function batchOf({ vocabulary }: DecoderSpec, length: number): TrainRequest {
     temperature: 1,
     denominator: sequences.length * length,
     optimizer: {
+      ...ADAMW,
       learningRate: 1e-3,
-      beta1: 0.9,
       beta2: 0.95,
-      epsilon: 1e-8,
-      weightDecay: 0,
-      maxGradientNorm: 1,
     },
   }
 }

@@ -91,7 +91,7 @@ export class PeerRecords implements Traffic {
   }
 
   /** True if its groups were trained on several times over some minutes, which no new identity can achieve. */
-  hasEarned(id: string): boolean {
+  isProven(id: string): boolean {
     const { used, verifiedSince } = this.peers.get(id) ?? {}
     return (used ?? 0) >= EARNED.uses && this.clock.now() - verifiedSince! >= EARNED.ms
   }

@@ -75,7 +75,7 @@ export function createSharingRecord(
       const message = `a peer's groups were left out of a step: ${LEFT_OUT[part.leftOut]}`
       onGuard({ guard: part.leftOut, message, peers: [author] })
     }
-    const gain = progressOf([part], cost)
+    const gain = totalOf([part], cost)
     const findings = authors.observe(author, {
       gain: gain && judge.scaled(gain),
       own,
@@ -102,10 +102,10 @@ export function createSharingRecord(
         foreign: groupsIn(used),
         peers: new Set(used.map(({ author }) => author)).size,
       }
-      const own = progressOf(mine, cost)
+      const own = totalOf(mine, cost)
       // `measured`: by the foreign gradients' own component along the compass. `foreign`: by what their steps
       // contributed.
-      const measured = progressOf(theirs, cost)
+      const measured = totalOf(theirs, cost)
       const alongForeign = mine.reduce((sum, part) => sum + (part.alongForeign ?? Number.NaN), 0)
       const foreign =
         measured && learnt && !Number.isNaN(alongForeign) ? { ...measured, gain: alongForeign } : measured
@@ -171,7 +171,7 @@ function groupsIn(parts: readonly PartReport[]): number {
 }
 
 /** Sums progress and compute over parts; undefined without parts or without a compass. */
-function progressOf(
+function totalOf(
   parts: readonly PartReport[],
   cost: (part: PartReport) => number,
 ): PartProgress | undefined {

@@ -1,5 +1,6 @@
 // Runs one job of scripts/bench/engine on Waggle's engine: JSON in on standard input, seconds and peak memory out.
 
+import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import { readFileSync } from 'node:fs'
 import { parameterShapes, type Weights } from '../../../daemon/engine/decoder.ts'
 import { createCore } from '../../../daemon/engine/onnx/core.ts'
@@ -60,12 +61,10 @@ if (job.kind === 'matmul') {
         temperature: 1,
         denominator: job.tokens,
         optimizer: {
+          ...ADAMW,
           learningRate: 1e-4,
-          beta1: 0.9,
           beta2: 0.999,
-          epsilon: 1e-8,
           weightDecay: 0.01,
-          maxGradientNorm: 1,
         },
       }),
     )

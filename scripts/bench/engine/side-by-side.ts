@@ -6,6 +6,7 @@
 // each engine's rate beside the other over its rate alone; lag, the delay of timers on the main thread, which serves
 // the network and the control API.
 
+import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import { availableParallelism, cpus } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
@@ -54,12 +55,8 @@ async function measure(label: string): Promise<void> {
       temperature: 1,
       denominator: 64 * 64,
       optimizer: {
+        ...ADAMW,
         learningRate: 1e-4,
-        beta1: 0.9,
-        beta2: 0.99,
-        epsilon: 1e-8,
-        weightDecay: 0,
-        maxGradientNorm: 1,
       },
     })
     return completionTokens

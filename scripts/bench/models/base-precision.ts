@@ -3,7 +3,8 @@
 // and reports its peak resident memory beside the memory plan's estimate, and the processor time. Weights are random; memory
 // and time do not depend on them.
 //
-//   node --import tsx scripts/bench/models/base-precision.ts [--only SmolLM2-135M] [--tokens 256] [--rows 4] [--micro 512]
+//   node --import { ADAMW } from '../../../daemon/engine/trainer.ts'
+import tsx scripts/bench/models/base-precision.ts [--only SmolLM2-135M] [--tokens 256] [--rows 4] [--micro 512]
 //     [--unpacked] [--json]
 //
 // --tokens: of each prompt and of each completion. --rows: completions of a prompt. --micro: tokens of a micro-batch.
@@ -166,12 +167,9 @@ async function measured(name: string, precision: Precision): Promise<Measured> {
   }))
   const objective = { loss: neg(mul(column('logprob'), column('advantage'))), metrics: {} }
   const optimizer = {
+    ...ADAMW,
     learningRate: 1e-5,
-    beta1: 0.9,
     beta2: 0.999,
-    epsilon: 1e-8,
-    weightDecay: 0,
-    maxGradientNorm: 1,
   }
   const step = { objective, temperature: 1, denominator: 1000, optimizer }
   // A short step first, which makes the optimizer's moments: later steps have them beside their activations.

@@ -15,7 +15,7 @@ import {
   type Weights,
 } from '../../../daemon/engine/decoder.ts'
 import { createOnnxEngine } from '../../../daemon/engine/onnx/index.ts'
-import { GRADIENT } from '../../../daemon/engine/trainer.ts'
+import { ADAMW, GRADIENT } from '../../../daemon/engine/trainer.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { LEAN_FLAGS, LEAN_MALLOC } from '../../../daemon/platform/index.ts'
 import { openPolicy } from '../../../daemon/policy/live-policy.ts'
@@ -179,12 +179,9 @@ async function child(name: string): Promise<void> {
     }))
     const request = { sequences, objective, temperature: 1, denominator: 1000 }
     const optimizer = {
+      ...ADAMW,
       learningRate: 1e-5,
-      beta1: 0.9,
       beta2: 0.999,
-      epsilon: 1e-8,
-      weightDecay: 0,
-      maxGradientNorm: 1,
     }
     // The slots of a step with foreign groups.
     for (const into of [GRADIENT, 'part']) await trainer.gradient({ ...request, into })

@@ -1,6 +1,7 @@
 // Runs one job of scripts/bench/real-model with the daemon's own loader and engine: JSON in on standard input,
 // seconds and peak memory out. The first run of a job compiles and is not counted.
 
+import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import { readFileSync } from 'node:fs'
 import { adapterShapes, type DecoderSpec } from '../../../daemon/engine/decoder.ts'
 import { createCore } from '../../../daemon/engine/onnx/core.ts'
@@ -61,12 +62,9 @@ const runs: Record<Order['kind'], () => Promise<number[]>> = {
       temperature: 1,
       denominator: order.tokens,
       optimizer: {
+        ...ADAMW,
         learningRate: 1e-4,
-        beta1: 0.9,
         beta2: 0.999,
-        epsilon: 1e-8,
-        weightDecay: 0,
-        maxGradientNorm: 1,
       },
     })
     if (!report.applied) throw new Error(`not finite: ${report.nonFinite}`)

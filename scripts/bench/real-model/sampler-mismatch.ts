@@ -1,7 +1,8 @@
 // How far are llama.cpp and the own engine, as samplers, from the trainer, and how fast are they?
 //
 //   npm install node-llama-cpp   (beside Waggle; not needed with --own)
-//   node --import tsx scripts/bench/real-model/sampler-mismatch.ts --model FILE.gguf [--questions 32] [--tokens 48] [--rounds 2]
+//   node --import { ADAMW } from '../../../daemon/engine/trainer.ts'
+import tsx scripts/bench/real-model/sampler-mismatch.ts --model FILE.gguf [--questions 32] [--tokens 48] [--rounds 2]
 //     [--steps 4] [--base f32] [--sampling int8] [--own]
 //
 // Both write answers to the same questions at temperature 1, in turns; the trainer scores the tokens of both. The trainer
@@ -122,10 +123,7 @@ for (let step = 0; step < Number(flags.steps); step++) {
     objective: { loss: neg(column('logprob')), metrics: {} },
     temperature: 1,
     denominator: sequences.reduce((sum, { completion }) => sum + completion.length, 0),
-    optimizer: {
-      ...{ learningRate: 1e-3, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0 },
-      maxGradientNorm: 1,
-    },
+    optimizer: { ...ADAMW, learningRate: 1e-3, beta2: 0.999 },
   })
 }
 await external?.setWeights(await engine.weights(), Number(flags.steps))

@@ -2,6 +2,7 @@
 // and learns from a batch. The rounds are the library's, which are the daemon's own code. On top come groups of other
 // nodes, verified as the daemon verifies them. Rounds are deterministic for a seed.
 
+import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import type { NodeCore } from '../../../daemon/core/core.ts'
 import type { AdapterSpec } from '../../../daemon/engine/decoder.ts'
 import type { Engine } from '../../../daemon/engine/engine.ts'
@@ -147,12 +148,8 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
       minibatches: options.minibatches ?? 1,
       temperature: 1,
       optimizer: {
+        ...ADAMW,
         learningRate: options.learningRate ?? 1e-4,
-        beta1: 0.9,
-        beta2: 0.99,
-        epsilon: 1e-8,
-        weightDecay: 0,
-        maxGradientNorm: 1,
       },
       warmUpSteps: options.warmUpSteps ?? 10,
       keepEvery: options.checkpointEvery ?? 25,

@@ -1,5 +1,6 @@
 // Supervised steps on the text of examples: how experiments make the models that they start from.
 
+import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import type { Model } from '../../../daemon/policy/model.ts'
 import { expression } from '../../../protocol/plugin/index.ts'
@@ -35,8 +36,9 @@ export async function supervise(
       temperature: 1,
       denominator: sequences.reduce((total, { completion }) => total + completion.length, 0),
       optimizer: {
+        ...ADAMW,
+        beta2: 0.95,
         learningRate: learningRate * Math.min(1, step / 10) * (1 - (0.9 * step) / steps),
-        ...{ beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weightDecay: 0, maxGradientNorm: 1 },
       },
     })
     if (step % 25 === 0 || step === steps) log(`step ${step} of ${steps}, loss ${loss.toFixed(3)}`)
