@@ -53,7 +53,7 @@ export function tabBar(tabs: readonly Tab[], current: number, columns: number): 
   return spread([' ', ...pieces.flatMap((p) => [p, ' '])], columns >= 100 ? '? help ' : '? ', columns)
 }
 
-export interface FooterFacts {
+interface FooterFacts {
   frozen: boolean
   contact: View['contact']
   intervalMs: number

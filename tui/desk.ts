@@ -52,7 +52,7 @@ const WINDOWS = [0, 5, 15, 60, 360, 1440]
 const HISTORY = 50
 
 /** What the screen shows, besides the node. */
-export interface DeskState {
+interface DeskState {
   tab: number
   uis: readonly TabUi[]
   frozen: View | undefined

@@ -47,7 +47,7 @@ export type Action =
   | 'suspend'
   | 'detach'
 
-export interface KeyBinding {
+interface KeyBinding {
   action: Action
   /** The key as help shows it. */
   shown: string
@@ -107,7 +107,7 @@ export const KEYS: readonly KeyBinding[] = [
 const ACTIONS = new Map(KEYS.flatMap(({ action, input }) => input.map((name) => [name, action] as const)))
 
 /** The parts of ink's key object that are used here. */
-export interface PressedKey {
+interface PressedKey {
   ctrl: boolean
   shift: boolean
   tab: boolean
@@ -136,7 +136,7 @@ const SPECIAL = [
   'end',
 ] as const
 
-export function keyName(input: string, key: PressedKey): string {
+function keyName(input: string, key: PressedKey): string {
   if (key.tab) return key.shift ? 'shift-tab' : 'tab'
   const special = SPECIAL.find((name) => key[name] === true)
   if (special) return special

@@ -16,7 +16,7 @@ import { keepHeapSmall } from './screen/small-heap.ts'
 import { createTerminal, type TerminalStream } from './screen/terminal.ts'
 import { createTheme } from './screen/theme.ts'
 
-export interface TopOptions {
+interface TopOptions {
   intervalMs: number
   ascii: boolean
   color: boolean
@@ -28,7 +28,7 @@ export interface TopOptions {
   folder: string
 }
 
-export interface TopParts {
+interface TopParts {
   /** A daemon, or the lines of a recorded run. */
   source: ControlClient | { lines: Iterable<string> }
   /** Runs a waggle command and returns its output. */

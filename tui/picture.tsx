@@ -19,7 +19,7 @@ export interface Size {
   rows: number
 }
 
-export interface PictureProps {
+interface PictureProps {
   view: View
   ui: TabUi
   theme: Theme

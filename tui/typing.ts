@@ -19,9 +19,9 @@ const LONGEST = 400
 export type Typed = { state: 'typing'; line: Line } | { state: 'done'; line: Line } | { state: 'given up' }
 
 /** A command and its possible arguments; one that ends with `=` continues with a value. */
-export type Completable = Pick<TopCommand, 'name' | 'completes'>
+type Completable = Pick<TopCommand, 'name' | 'completes'>
 
-export interface TypingParts {
+interface TypingParts {
   /** Past commands, newest last. */
   history: readonly string[]
   /** Commands available for completion. */

@@ -3,7 +3,7 @@
 import type { Key } from '../config/keys.ts'
 import { wrap } from './text/help-text.ts'
 
-export interface TemplateOptions {
+interface TemplateOptions {
   /** Preset to write as a setting instead of a comment. */
   preset?: string | undefined
 }

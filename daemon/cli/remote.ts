@@ -13,14 +13,14 @@ import { createClient } from '../control/api/client.ts'
 const FORWARD_WITHIN_MS = 60_000
 const POLL_MS = 50
 
-export interface RemoteOptions {
+interface RemoteOptions {
   /** unix:///path, http://host:port, ssh://[user@]host[:port][/path/of/the/socket] */
   on: string
   /** File with the token for http:// addresses. */
   tokenFile: string | undefined
 }
 
-export interface RemoteParts {
+interface RemoteParts {
   tmpdir: string
   /** Calls `run` before this process exits. */
   atExit: (run: () => void) => void

@@ -45,7 +45,7 @@ export interface ConfigChange {
 
 const holdsNothing: (change: ConfigChange) => boolean = () => false
 
-export interface ConfigDifference {
+interface ConfigDifference {
   /** Keys that can change while the node runs. */
   live: ConfigChange[]
   /** Keys that need a restart. */

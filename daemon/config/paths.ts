@@ -42,7 +42,7 @@ export interface Paths {
   socket: string
 }
 
-export interface PathsOptions {
+interface PathsOptions {
   /** From --home or WAGGLE_HOME. */
   home?: string | undefined
   /** From --config or WAGGLE_CONFIG. */

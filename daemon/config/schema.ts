@@ -98,7 +98,6 @@ export type PluginTableName = (typeof PLUGIN_TABLES)[number]
 export type Config = z.output<typeof configSchema>
 export type PluginConfig = Config['estimator']
 export type TaskConfig = Config['tasks'][number]
-export type EnvironmentConfig = Config['environments'][number]
 
 /** The config when nothing is set. */
 export function defaultConfig(): Config {

@@ -16,6 +16,7 @@ import {
   type UpdateOutcome,
 } from '../trainer/learner.ts'
 import type { PartReport } from '../trainer/sharing/mixing/part.ts'
+import { isUseful } from '../trainer/trainable.ts'
 import { mostWaiting } from './capacity.ts'
 
 export interface CoreOptions extends LearnerOptions {
@@ -101,7 +102,6 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
   let isSaveUrgent = false
   /** Number of own groups in the last batch if it also had foreign ones; otherwise, or if none was due, undefined. */
   let taken: number | undefined
-
 
   const learner = createLearner(options, {
     ...parts,

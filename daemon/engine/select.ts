@@ -11,7 +11,7 @@ import type { SamplingPrecision } from './onnx/index.ts'
 import type { Precision } from './onnx/loss-scale.ts'
 import { createRestingEngine } from './thread/resting.ts'
 
-export interface EngineChoice {
+interface EngineChoice {
   kind: 'onnx' | 'tfjs'
   /** As in the config: `auto`, or a device's name. */
   device: string

@@ -15,7 +15,7 @@ import type { World } from './contract.ts'
 import { hash32, randomStream } from './random.ts'
 import type { Watch } from './watch.ts'
 
-export interface CallContext {
+interface CallContext {
   context: Context
   /** Milliseconds that the call has spent waiting for the node so far. */
   waited(): number

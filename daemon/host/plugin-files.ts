@@ -11,7 +11,7 @@ import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { PluginSource } from './load.ts'
 
-export interface PluginFilesOptions {
+interface PluginFilesOptions {
   /** Folder that contains the config file. */
   base: string
   /** Folder in which packages are installed. */
@@ -29,7 +29,7 @@ const OWN: Record<string, string> = {
 let isKnown = false
 
 /** Lets all modules import Waggle by name from now on. */
-export function makeWaggleKnown(): void {
+function makeWaggleKnown(): void {
   if (isKnown) return
   isKnown = true
   const ending = import.meta.url.endsWith('.ts') ? '.ts' : '.js'

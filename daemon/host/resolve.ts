@@ -7,7 +7,7 @@ import { ALWAYS_OFFERED, problemsOf } from './hooks/together.ts'
 import { KINDS_AT, type LoadedPlugin, loadPlugins, type PlacedChoice, type PluginSource } from './load.ts'
 import { assembleObjective, type PluginObjective } from './objective.ts'
 
-export type ResolveOptions = Omit<PluginHostOptions, 'seed'>
+type ResolveOptions = Omit<PluginHostOptions, 'seed'>
 
 export interface Resolved {
   /** In hook order. */

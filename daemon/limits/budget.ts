@@ -12,7 +12,7 @@ export interface Balance {
   owed: number
 }
 
-export interface BudgetRate {
+interface BudgetRate {
   /** Amount that may be used per ms. */
   perMs: number
   /** Maximum amount that can be saved up while little is used. */

@@ -17,7 +17,7 @@ export interface NodeLimits {
   close(): Promise<void>
 }
 
-export interface LimitsOptions {
+interface LimitsOptions {
   /** The limits as they are now. */
   settings(): Limits
   /** Number of CPU cores of the machine. */

@@ -17,7 +17,7 @@ export interface MachineReader {
   writtenBytes(): Promise<number | undefined>
 }
 
-export interface MachineParts {
+interface MachineParts {
   /** os.cpus(): times in ms since the machine started. */
   cpus(): ReadonlyArray<{
     times: { user: number; nice: number; sys: number; idle: number; irq: number }

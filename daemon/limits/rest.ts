@@ -1,13 +1,13 @@
 // Decides when a node that is paused or held back by limits ends its engines' threads: only after some minutes, because
 // starting them again takes a second or more.
 
-export interface RestTimer {
+interface RestTimer {
   /** Whether the node has been held for long enough. */
   readonly isDue: boolean
   close(): Promise<void>
 }
 
-export interface RestTimerParts {
+interface RestTimerParts {
   /** Paused by the user, or held back by limits. */
   isHeld(): boolean
   after(ms: number, run: () => void): () => void

@@ -22,7 +22,7 @@ import type { Waker } from '../rollout/waker.ts'
 import type { Pool } from '../store/pool/pool.ts'
 import type { Closers } from './begin.ts'
 
-export interface AgentsOptions {
+interface AgentsOptions {
   config: Config
   paths: Paths
   /** This node's peer ID. */
@@ -35,7 +35,7 @@ export interface AgentsOptions {
   conversation: MemoryPlan['conversation']
 }
 
-export interface AgentsParts {
+interface AgentsParts {
   core: NodeCore
   policy: LivePolicy
   tasks: TaskBook

@@ -5,7 +5,7 @@ import { VERSION } from '../../protocol/package.ts'
 import { peerName } from '../../protocol/text.ts'
 import type { Paths } from '../config/paths.ts'
 
-export interface FactsOptions {
+interface FactsOptions {
   /** From the config. */
   name: string | undefined
   peerId: string

@@ -21,14 +21,14 @@ import type { TrainingRecord } from '../trainer/checkpoints/training-record.ts'
 import { runTrainLoop } from '../trainer/loop.ts'
 import type { NodeHeads } from './heads.ts'
 
-export interface LoopsOptions {
+interface LoopsOptions {
   settings(): Config
   /** This node's peer ID. */
   self: string
   seed: number
 }
 
-export interface LoopsParts {
+interface LoopsParts {
   core: NodeCore
   policy: LivePolicy
   phases: Pick<Phases, 'run'>

@@ -21,7 +21,7 @@ import { nodeDisk as disk, freeBytes } from '../store/node-disk.ts'
 import { sizeOf, WEIGHT_FILES, watchedDisk } from '../store/watched-disk.ts'
 import { loadOtherModels, type RoleWish } from '../wiring/node-plugins.ts'
 
-export interface ModelsOptions {
+interface ModelsOptions {
   config: Config
   paths: Paths
   tasks: readonly Task[]
@@ -36,7 +36,7 @@ export interface ModelsOptions {
   homedir: string
 }
 
-export interface ModelsParts {
+interface ModelsParts {
   log: Log
   signal: AbortSignal
   phases: Pick<Phases, 'run'>

@@ -17,13 +17,13 @@ import { swarmOptions } from '../wiring/swarm-config.ts'
 import type { Closers } from './begin.ts'
 import { openPeerStore } from './home/peer-store.ts'
 
-export interface NetworkOptions {
+interface NetworkOptions {
   settings(): Config
   paths: Paths
   invite: string | undefined
 }
 
-export interface NetworkParts {
+interface NetworkParts {
   identity: Identity
   tasks: TaskBook
   model: StoredModel

@@ -16,7 +16,7 @@ import type { Closers } from './begin.ts'
 import { optimizerOf } from './core.ts'
 import type { Models } from './models.ts'
 
-export interface PoliciesOptions {
+interface PoliciesOptions {
   config: Config
   paths: Paths
   env: Record<string, string | undefined>
@@ -37,7 +37,7 @@ export interface Policies {
   restoreRoles(from: Restored | undefined): Promise<void>
 }
 
-export interface PoliciesParts {
+interface PoliciesParts {
   log: Log
   closers: Closers
   onNotice(message: string): void

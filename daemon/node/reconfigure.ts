@@ -6,7 +6,7 @@ import { type ConfigChange, differenceOf, type LiveConfig } from '../config/live
 import type { RunOptions } from '../control/node/node.ts'
 import type { Log } from '../store/log.ts'
 
-export interface ReconfigureOptions {
+interface ReconfigureOptions {
   config: LiveConfig
   file: string
   /** Whether the memory plan has room for foreign gradients. */

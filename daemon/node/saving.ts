@@ -16,7 +16,7 @@ import type { LearnerState } from '../trainer/sharing/evidence.ts'
 import type { Models } from './models.ts'
 import type { Policies } from './policy.ts'
 
-export interface SavingParts {
+interface SavingParts {
   /** From the config, as it is now. */
   schedule(): Config['checkpoint']
   models: Pick<Models, 'model' | 'base'>

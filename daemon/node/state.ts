@@ -16,7 +16,7 @@ export interface NodeState {
   tell(): void
 }
 
-export interface StateParts {
+interface StateParts {
   wishes: Wishes
   limits: Pick<NodeLimits, 'info'>
   events: Pick<EventLog, 'emit'>

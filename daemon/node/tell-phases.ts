@@ -4,7 +4,7 @@ import { type PhaseName, type Phases, type Progress, progressOf } from '../../pr
 
 const EVERY_MS = 500
 
-export interface TellOptions {
+interface TellOptions {
   phases: Pick<Phases, 'list'>
   /** Tell of this phase only. Default: of the most important one. */
   name?: PhaseName | undefined

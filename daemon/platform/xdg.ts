@@ -2,7 +2,7 @@
 
 import { isAbsolute, join } from 'node:path'
 
-export interface XdgEnvironment {
+interface XdgEnvironment {
   env: Readonly<Record<string, string | undefined>>
   homedir: string
 }

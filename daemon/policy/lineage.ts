@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import type { AdapterSpec } from '../engine/decoder.ts'
 
-export interface LineageOptions {
+interface LineageOptions {
   /** Digest of the model that training starts from, 64 hex digits. */
   base: string
   /** Left out if all parameters are trained. */

@@ -62,7 +62,7 @@ export interface PolicyState {
   optimizer?: OptimizerState
 }
 
-export interface PolicyOptions {
+interface PolicyOptions {
   model: StoredModel
   /** The adapter to train on frozen weights. Without it, all weights are trained. */
   adapter?: AdapterSpec | undefined
@@ -78,7 +78,7 @@ export interface PolicyOptions {
   stopStrings?: boolean
 }
 
-export interface PolicyParts {
+interface PolicyParts {
   sampler: Sampler & Partial<Scorer> & Partial<Resting>
   trainer: Trainer & Partial<Resting>
 }

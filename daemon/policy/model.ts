@@ -106,7 +106,7 @@ export function textModelOf(files: ModelFiles): Pick<Model, 'spec' | 'tokenizer'
   return { spec, tokenizer: tokenizerOf(files) }
 }
 
-export function tokenizerOf(files: ModelFiles): Tokenizer {
+function tokenizerOf(files: ModelFiles): Tokenizer {
   return createTokenizer({
     tokenizer: files.tokenizer,
     config: files.tokenizerConfig,
@@ -126,6 +126,6 @@ async function decoderOf(
   return { directory, spec, weights, digest, architecture: architectureDigest(spec) }
 }
 
-export function architectureDigest(spec: DecoderSpec): string {
+function architectureDigest(spec: DecoderSpec): string {
   return createHash('sha256').update(JSON.stringify(spec)).digest('hex')
 }

@@ -11,7 +11,7 @@ import { playRound } from './round.ts'
 import type { TaskBook } from './tasks.ts'
 import type { Waker } from './waker.ts'
 
-export interface RolloutLoopOptions {
+interface RolloutLoopOptions {
   /** The settings as they are now. */
   settings(): RolloutSettings
   groupSize: number
@@ -32,7 +32,7 @@ export interface RolloutSettings {
   maxWaiting: number
 }
 
-export interface RolloutLoopParts {
+interface RolloutLoopParts {
   policy: LivePolicy
   host: PluginHost
   phases: Pick<Phases, 'run'>

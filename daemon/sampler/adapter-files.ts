@@ -15,7 +15,7 @@ export interface AdapterFiles {
   remove(file: AdapterFile): Promise<void>
 }
 
-export interface AdapterFilesOptions {
+interface AdapterFilesOptions {
   /** Created if it does not exist. Its parent must exist. */
   folder: string
   format: BackEnd['format']

@@ -15,7 +15,7 @@ import type { BackEnd } from './back-end.ts'
 import { PROBES } from './self-test.ts'
 import { createTrial } from './trial.ts'
 
-export interface ExternalOptions {
+interface ExternalOptions {
   /** Load an adapter once every this many versions. */
   every: number
   /** Largest mean difference of log-probs that is accepted, in nats. */
@@ -25,7 +25,7 @@ export interface ExternalOptions {
   seed: number
 }
 
-export interface ExternalParts {
+interface ExternalParts {
   backEnd: BackEnd
   files: AdapterFiles
   /** Must hold the same weights as this sampler whenever the sampler is opened or given weights. */

@@ -32,7 +32,7 @@ interface LlamaSequence {
   dispose(): Promise<void>
 }
 
-export interface LlamaCppOptions {
+interface LlamaCppOptions {
   /** The GGUF file of the model. */
   file: string
   /** Sequences decoded side by side. */

@@ -12,7 +12,7 @@ export interface DiskFile {
   close(): Promise<void>
 }
 
-export interface FileFacts {
+interface FileFacts {
   kind: 'file' | 'directory' | 'link' | 'other'
   size: number
 }

@@ -9,7 +9,7 @@ import { openLevelFolder } from './database/level-folder.ts'
 import { type Disk, errnoOf, explainErrno } from './disk.ts'
 import type { Log } from './log.ts'
 
-export interface HomeOptions {
+interface HomeOptions {
   /** Directory for everything that the daemon writes. */
   directory: string
   /** The database's folder. */
@@ -18,7 +18,7 @@ export interface HomeOptions {
   lock: string
 }
 
-export interface HomeParts {
+interface HomeParts {
   disk: Disk
   clock: () => number
   log: Log

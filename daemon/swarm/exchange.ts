@@ -19,13 +19,13 @@ import { PeerNews } from './peers/news.ts'
 import { PeerRecords } from './peers/records.ts'
 import { Reputation } from './peers/reputation.ts'
 
-export interface ExchangeOptions
+interface ExchangeOptions
   extends Pick<SwarmOptions, 'tasks' | 'arms' | 'relay' | 'maxCompletionTokens' | 'headBytesPerHour'> {
   /** IDs per filter of admitted frames; see admission/seen.ts. */
   filterEntries?: number | undefined
 }
 
-export interface ExchangeParts
+interface ExchangeParts
   extends Pick<
     SwarmParts,
     | 'clock'

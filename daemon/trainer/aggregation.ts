@@ -10,7 +10,7 @@
 import type { Row } from './rows.ts'
 
 export const AGGREGATIONS = ['token_mean', 'sequence_mean', 'sequence_sum', 'fixed_length'] as const
-export type AggregationMode = (typeof AGGREGATIONS)[number]
+type AggregationMode = (typeof AGGREGATIONS)[number]
 
 export interface Aggregation {
   mode: AggregationMode

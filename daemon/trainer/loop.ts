@@ -9,7 +9,7 @@ export interface TimedUpdate extends UpdateOutcome {
   waitSeconds: number
 }
 
-export interface TrainLoopParts {
+interface TrainLoopParts {
   /** Decides when a batch is due and trains on it. */
   core: {
     attend(): Promise<void>

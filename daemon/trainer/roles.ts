@@ -17,7 +17,7 @@ export interface RoleState {
   optimizer?: OptimizerState | undefined
 }
 
-export interface RoleOptions {
+interface RoleOptions {
   name: string
   trainable: boolean
   /** Digest of the initial model. */
@@ -32,7 +32,7 @@ export interface RoleOptions {
   optimizer(): TrainRequest['optimizer']
 }
 
-export interface RoleReport {
+interface RoleReport {
   /** Number of texts trained on. */
   texts: number
   /** Mean over tokens. */

@@ -14,7 +14,7 @@ export interface RollBackPlan {
   message: string
 }
 
-export interface RollBacks {
+interface RollBacks {
   /** Records the authors of the foreign groups that a batch trained on. */
   batch(authors: readonly string[]): void
   /** Undefined if the last roll-back is too recent. */

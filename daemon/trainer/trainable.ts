@@ -5,7 +5,7 @@ import { type Group, hasSignal, type Rollout } from '../../protocol/train/index.
 import type { DecoderSpec } from '../engine/decoder.ts'
 import { sequenceFault } from '../engine/inputs.ts'
 
-export interface Untrainable {
+interface Untrainable {
   reason: string
   /** True if the author's data is invalid; false if this node's context window is too short for it. */
   blamesAuthor: boolean

@@ -49,7 +49,7 @@ export interface UpdateReport {
   seconds: number
 }
 
-export interface UpdateParts {
+interface UpdateParts {
   engine: Trainer
   objective: Objective
   random: Random

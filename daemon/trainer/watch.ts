@@ -123,7 +123,7 @@ export function evidenceIn(
 const MOST_LOG_RATIO = 20
 
 /** Mean importance weight of the tokens with known behaviour log-probs; undefined if there are none. */
-export function weightOfReported(metrics: Readonly<Record<string, number>>): number | undefined {
+function weightOfReported(metrics: Readonly<Record<string, number>>): number | undefined {
   const known = metrics['watch.known'] ?? 0
   return known > 0 ? metrics['watch.weight']! / known : undefined
 }

@@ -32,7 +32,7 @@ export interface DatasetFacts {
   repeated: number
 }
 
-export interface LoadParts extends VerifierParts {
+interface LoadParts extends VerifierParts {
   /** Called for each dataset that was read. */
   onDataset(facts: DatasetFacts): void
 }

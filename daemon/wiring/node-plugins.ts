@@ -85,7 +85,7 @@ export async function loadOtherModels(
   return others
 }
 
-export interface RoleParts {
+interface RoleParts {
   engine: Engine
   model: StoredModel
   adapter: AdapterSpec | undefined

@@ -12,7 +12,7 @@ import { createPluginFiles } from '../host/plugin-files.ts'
 const MAX_BYTES = 1 << 20
 const MAY_IMPORT = /^(node:[\w/]+|waggle\/(plugin|protocol)|zod)$/
 
-export interface OwnFile {
+interface OwnFile {
   /** Its default export. */
   value: unknown
   /** Hex SHA-256 of its text. */

@@ -13,7 +13,7 @@ import type { StoredModel } from '../policy/model.ts'
 import { type BackEnd, createAdapterFiles, createExternalSampler } from '../sampler/index.ts'
 import type { Disk } from '../store/disk.ts'
 
-export interface SamplerWish {
+interface SamplerWish {
   config: Config
   paths: Pick<Paths, 'config' | 'state'>
   model: StoredModel
@@ -24,7 +24,7 @@ export interface SamplerWish {
   env: Record<string, string | undefined>
 }
 
-export interface SamplerParts {
+interface SamplerParts {
   trainer: Pick<Trainer, 'score' | 'setWeights'>
   disk: Disk
   fetch: typeof globalThis.fetch

@@ -7,7 +7,7 @@
 // not define T clearly; here it is the total number of rollouts so far. A prompt with a single rollout has no
 // interval, so it gets a second rollout first.
 
-export interface AllocationOptions {
+interface AllocationOptions {
   alpha: number
   lambda: number
 }

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { type Context, similarity } from '../../protocol/plugin/index.ts'
 import { type PromptCoordinates, promptKey } from '../../protocol/train/index.ts'
 
-export interface ExemplarOptions {
+interface ExemplarOptions {
   /** K: the number of solutions shown. */
   shown: number
   /** Maximum length of a solution, in characters. */
@@ -22,7 +22,7 @@ interface Entry {
   vector?: Float32Array
 }
 
-export interface Exemplars {
+interface Exemplars {
   readonly size: number
   add(prompt: PromptCoordinates, solution: string): void
   /** The text to put before the question; undefined if nothing fits. */

@@ -13,7 +13,7 @@ interface Example {
 }
 const savedSchema = z.array(z.tuple([z.array(z.number()).min(1).max(16), z.boolean()])).max(MOST)
 
-export interface Predictor {
+interface Predictor {
   /** True once it has been fitted to enough examples, both right and wrong. */
   readonly isReady: boolean
   add(features: readonly number[], right: boolean): void

@@ -32,7 +32,7 @@ export const testSetting = z
   .refine(({ measure, low }) => measure === 'ratio' || low === 0, {
     message: 'low applies to ratios only: k2 and k3 grow in both directions',
   })
-export type RejectionTest = z.output<typeof testSetting>
+type RejectionTest = z.output<typeof testSetting>
 
 /** PRIME-RL's tests at the end of 2025. */
 export const PRIME_RL_TESTS: z.input<typeof testSetting>[] = [

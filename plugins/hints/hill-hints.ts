@@ -19,7 +19,7 @@ export interface Candidate {
   request?: Request
 }
 
-export interface HintOptions {
+interface HintOptions {
   hints: number
   form: 'full' | 'short'
   promptTokens: number

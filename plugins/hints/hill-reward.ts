@@ -16,9 +16,9 @@ export const HINT_REWARDS = [
   'transfer_weighted_variance',
   'variance',
 ] as const
-export type HintRewardKind = (typeof HINT_REWARDS)[number]
+type HintRewardKind = (typeof HINT_REWARDS)[number]
 
-export interface HintReward {
+interface HintReward {
   reward: number
   /** prob_term. */
   term: number
@@ -31,7 +31,7 @@ export interface JudgeOptions {
   threshold: number
 }
 
-export type Judged = Candidate & HintReward & { group?: Group }
+type Judged = Candidate & HintReward & { group?: Group }
 
 export function probabilityTerm(kind: HintRewardKind, right: number, n: number): number {
   if (right === 0 || right === n) return 0

@@ -9,7 +9,7 @@ import type { Example } from '../../protocol/train/index.ts'
 import { areAlike } from '../skills/library/similarity.ts'
 
 /** What a hint is written from. */
-export interface Material {
+interface Material {
   question: string
   solution: string
   /** The text of a failed rollout. */

@@ -8,7 +8,7 @@
 import type { Privileged } from '../../protocol/plugin/index.ts'
 import type { Step } from '../../protocol/train/index.ts'
 
-export type Leaks = (text: string) => boolean
+type Leaks = (text: string) => boolean
 
 export const TIERS = ['knowledge', 'planning', 'solution'] as const
 export type Tier = (typeof TIERS)[number]

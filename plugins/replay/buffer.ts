@@ -8,7 +8,7 @@ import type { PolicyReference } from '../../protocol/train/index.ts'
 import { read, write } from './form.ts'
 import { bytesOf, type Stored } from './stored.ts'
 
-export interface BufferLimits {
+interface BufferLimits {
   records: number
   bytes: number
   /** Maximum number of records in one lane. */

@@ -11,7 +11,7 @@ import type { ReplayBuffer } from './buffer.ts'
 import { canReplay, replayOf, type Stored } from './stored.ts'
 import type { Visits } from './visits.ts'
 
-export interface MixOptions {
+interface MixOptions {
   k: number
   uses: number
   epochs: number
@@ -21,7 +21,7 @@ export interface MixOptions {
 /** Far more groups than ever wait to be trained on. */
 const MOST_RANKED = 4096
 
-export interface Mixer {
+interface Mixer {
   mix(groups: Group[], view: BatchView, context: Context): Group[]
   /**
    * Records that the group's failures were ranked, so that its advantages also follow this plugin's formula.

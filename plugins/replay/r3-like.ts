@@ -47,7 +47,6 @@ const settings = z.strictObject({
   /** Tokens for reflection per round. */
   tokens: z.number().int().nonnegative().default(32_768),
 })
-export type R3Settings = z.infer<typeof settings>
 
 export default definePlugin({
   name: 'r3_like',

@@ -9,7 +9,7 @@
 import type { Context } from '../../protocol/plugin/index.ts'
 import { type Group, writtenOf } from '../../protocol/train/index.ts'
 
-export interface Structure {
+interface Structure {
   peak: number
   mean: number
 }

@@ -41,7 +41,6 @@ const settings = z.strictObject({
   records: z.int().positive().default(4096),
   megabytes: z.number().positive().default(4),
 })
-export type RescueSettings = z.infer<typeof settings>
 
 /** Maximum questions remembered as solved. */
 const MOST_SOLVED = 65_536

@@ -21,7 +21,7 @@ export interface Success {
   uses: number
 }
 
-export interface SuccessLimits {
+interface SuccessLimits {
   records: number
   bytes: number
   /** Maximum authors per question. */
@@ -30,7 +30,7 @@ export interface SuccessLimits {
   uses: number
 }
 
-export interface Successes {
+interface Successes {
   readonly size: number
   /** Number of distinct authors. */
   readonly authors: number

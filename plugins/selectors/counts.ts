@@ -16,7 +16,7 @@ import {
   type Table,
 } from './counts-form.ts'
 
-export interface CountsOptions {
+interface CountsOptions {
   /** Discount factors on a count for each later step, and for each later bucket of its prompt. */
   perStep: number
   perVisit: number

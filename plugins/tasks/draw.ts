@@ -11,7 +11,7 @@ import { type Instance, isHeldOut, promptKey } from '../../protocol/train/index.
 import { type Dice, diceFor, hash64 } from './random.ts'
 
 /** A drawn question; its key and steps are computed only if it is kept. */
-export interface Draft {
+interface Draft {
   /**
    * What is asked, apart from wording and style: two drafts with the same subject always fall into the same part.
    */
@@ -19,7 +19,7 @@ export interface Draft {
   instance(): Instance
 }
 
-export interface DrawFor {
+interface DrawFor {
   name: string
   version: number
   difficulty: { min: number; max: number }
@@ -28,7 +28,7 @@ export interface DrawFor {
 /**
  * With one question in eight held out, the probability of this many failures by chance is (7/8)^10000, about 10^-580.
  */
-export const MAX_DRAWS = 10_000
+const MAX_DRAWS = 10_000
 
 export const HELD_OUT_SHARE = 8n
 /** Number of the HELD_OUT_SHARE hash classes, after the held-out one, that belong to the warm start. */

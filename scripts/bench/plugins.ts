@@ -2,8 +2,7 @@
 // one with the default plugins only, one with ten more that have every hook and change nothing. A step is one round
 // with a fresh node's sizes and the update on its groups.
 //
-//   node --import { ADAMW } from '../../daemon/engine/trainer.ts'
-import tsx scripts/bench/plugins.ts [--steps 12] [--plugins 10] [--no-steer]
+//   node --import tsx scripts/bench/plugins.ts [--steps 12] [--plugins 10] [--no-steer]
 //
 // Prints the share of a step that is spent in the host with all hooks (the sum of its calls, none of which waits for
 // the engine here), and the ratios of whole steps by wall time and by processor time of all threads, as medians of
@@ -14,6 +13,7 @@ import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { createEngines } from '../../daemon/engine/select.ts'
+import { ADAMW } from '../../daemon/engine/trainer.ts'
 import { createPluginHost, type PluginHost } from '../../daemon/host/host.ts'
 import { createRounds } from '../../daemon/library/rounds.ts'
 import { openPolicy } from '../../daemon/policy/live-policy.ts'

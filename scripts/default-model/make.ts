@@ -7,12 +7,12 @@
 // on two idle cores. Prints held-out accuracy along the way and writes config.json, generation_config.json,
 // tokenizer.json, tokenizer_config.json, model.safetensors, README.md.
 
-import { ADAMW } from '../../daemon/engine/trainer.ts'
 import { createHash } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { parameterCount, parameterShapes } from '../../daemon/engine/decoder.ts'
+import { ADAMW } from '../../daemon/engine/trainer.ts'
 import { specOf } from '../../daemon/policy/architectures/index.ts'
 import { loadDecoder } from '../../daemon/policy/model.ts'
 import { encodeSafetensors } from '../../daemon/policy/safetensors/read.ts'

@@ -6,7 +6,7 @@
 
 import { SPLITS, type Split } from './tokenizer.ts'
 
-export interface TaskPart {
+interface TaskPart {
   /** Of the examples. */
   share: number
   /** Difficulties that examples are drawn from, each as often as it stands here. */

@@ -10,7 +10,7 @@ const RATE_WINDOW_MS = 60_000
 const SERIES_EVERY_MS = 1000
 const RETRY_MS = [1000, 2000, 4000, 8000, 15_000]
 
-export interface Rates {
+interface Rates {
   /** Groups per minute. */
   inPerMinute?: number
   outPerMinute?: number

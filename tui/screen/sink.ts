@@ -5,7 +5,7 @@
 
 import { EventEmitter } from 'node:events'
 
-export interface SinkTarget {
+interface SinkTarget {
   write(text: string): unknown
   columns?: number
   rows?: number

@@ -16,7 +16,7 @@ export interface TerminalStream {
   off(event: 'resize', listener: () => void): unknown
 }
 
-export interface TerminalInput {
+interface TerminalInput {
   isTTY?: boolean
   setRawMode?(on: boolean): unknown
 }
@@ -29,7 +29,7 @@ export interface Terminal {
   close(): void
 }
 
-export interface TerminalParts {
+interface TerminalParts {
   stdout: TerminalStream
   stdin: TerminalInput
   sink: Sink

@@ -111,7 +111,7 @@ const PALETTES: Record<'none' | 'basic' | 'full', Record<Tone, Codes>> = {
   },
 }
 
-export interface ThemeOptions {
+interface ThemeOptions {
   ascii: boolean
   color: boolean
   env: Record<string, string | undefined>

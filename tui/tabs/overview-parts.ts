@@ -303,7 +303,7 @@ export function learntPieces(
 }
 
 /** With whom weights are averaged. */
-export function weightsPieces(heads: HeadsInfo, width = Number.POSITIVE_INFINITY): Piece[] {
+function weightsPieces(heads: HeadsInfo, width = Number.POSITIVE_INFINITY): Piece[] {
   const { peers } = heads
   const groups = si(peers.reduce((sum, peer) => sum + peer.groups, 0))
   return firstThatFits(width, [

@@ -156,7 +156,7 @@ function whyEmpty({ points, series, of = 'step' }: Chart, view: View, width: num
 const averageOf = (values: readonly number[]): number | undefined =>
   values.length === 0 ? undefined : values.reduce((mean, value) => mean + 0.1 * (value - mean))
 
-export interface ChartPanelProps extends TabProps {
+interface ChartPanelProps extends TabProps {
   title: string
 }
 

@@ -3,7 +3,7 @@
 
 import type { Symbols, Theme } from '../screen/theme.ts'
 
-export interface Curve {
+interface Curve {
   /** Evenly spaced in time or steps; undefined where there is no value. */
   values: ReadonlyArray<number | undefined>
 }

@@ -5,7 +5,7 @@ import type { Theme } from '../screen/theme.ts'
 import { Panel } from './panel.tsx'
 import type { Row } from './row.ts'
 
-export interface PagerProps {
+interface PagerProps {
   title: string
   rows: readonly Row[]
   /** The first visible row. */

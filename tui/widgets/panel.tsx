@@ -5,7 +5,7 @@ import type { ReactElement } from 'react'
 import type { Theme } from '../screen/theme.ts'
 import { fitRow, type Row } from './row.ts'
 
-export interface PanelProps {
+interface PanelProps {
   title: string
   rows: readonly Row[]
   width: number
@@ -17,7 +17,7 @@ export function Panel({ title, rows, width, height, theme }: PanelProps): ReactE
   return <Text wrap="truncate-end">{panelLines({ title, rows, width, height, theme }).join('\n')}</Text>
 }
 
-export function panelLines({ title, rows, width, height, theme }: PanelProps): string[] {
+function panelLines({ title, rows, width, height, theme }: PanelProps): string[] {
   const [topLeft, across, topRight, side, bottomLeft, bottomRight] = theme.symbols.box
   const head = fitRow(
     [['bold', ` ${title} `]],

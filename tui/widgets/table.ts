@@ -18,7 +18,7 @@ export interface Column<Item> {
   value?(item: Item): number | string
 }
 
-export interface TableOptions<Item> {
+interface TableOptions<Item> {
   items: readonly Item[]
   columns: ReadonlyArray<Column<Item>>
   width: number

@@ -18,14 +18,14 @@ export interface OpenRequest {
   metadata?: unknown
 }
 
-export interface BookOptions {
+interface BookOptions {
   rolloutSeconds: number
   maxOpen: number
   groupSize: number
   author: string
 }
 
-export interface BookParts {
+interface BookParts {
   policy(): PolicyReference
   isThrownAway(version: number): boolean
   onGroup(group: Group): Promise<void>

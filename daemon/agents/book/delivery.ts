@@ -16,7 +16,7 @@ export interface Waiting {
   left(): void
 }
 
-export interface DeliveryParts {
+interface DeliveryParts {
   after(ms: number, run: () => void): () => void
   onAbandoned(): void
 }

@@ -47,7 +47,7 @@ export interface Attempt {
   cut(): void
 }
 
-export type RolloutState = 'open' | 'finished' | 'rewarded' | 'dropped'
+type RolloutState = 'open' | 'finished' | 'rewarded' | 'dropped'
 
 /** What an agent's runner reports about one answer. */
 export interface TurnReward {

@@ -21,7 +21,7 @@ import { contentId } from '../../../protocol/wire/index.ts'
 import type { AgentRollout, Call, Reward, TurnReward } from './rollout.ts'
 
 /** How the prompt was presented. Only `base` is shared, because peers cannot make an agent's prompt again. */
-export const AGENT_ARM = 'agent'
+const AGENT_ARM = 'agent'
 
 export interface GroupOptions {
   policy: PolicyReference

@@ -8,7 +8,7 @@ import { textDeltas } from '../writing/deltas.ts'
 import { beforeStop } from '../writing/stops.ts'
 import { answerOf, readerOf } from './tools.ts'
 
-export interface LiveOptions {
+interface LiveOptions {
   tools: readonly ChatTool[]
   stop: readonly string[]
   /** The answer begins within a call. */

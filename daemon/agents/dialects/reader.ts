@@ -6,7 +6,7 @@
 
 import { afterSpace, membersOf, scanValue, type ValueScan } from './spans.ts'
 
-export interface WrittenCall {
+interface WrittenCall {
   name: string
   /** JSON text, as the model wrote it. */
   arguments: string
@@ -21,7 +21,7 @@ export interface Reader {
   readonly calls: readonly WrittenCall[]
 }
 
-export interface ReaderOptions {
+interface ReaderOptions {
   /** The tools that there are. A call of anything else is text. */
   names: ReadonlySet<string>
   /** The prompt has opened a thought, as the templates of some models do. */

@@ -11,11 +11,11 @@ import type { Conversation } from '../dialects/prompts.ts'
 import { answerMessage, answerOf } from '../dialects/tools.ts'
 import { EnvironmentError, LARGEST_REWARD, type ServedEnvironment, type Session } from './environment.ts'
 
-export interface PlayerOptions {
+interface PlayerOptions {
   groupSize: number
 }
 
-export interface PlayerParts {
+interface PlayerParts {
   book: Book
   /** The policy's answer to a conversation. */
   answer(rollout: AgentRollout, conversation: Conversation): Promise<Call>

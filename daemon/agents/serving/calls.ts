@@ -9,7 +9,7 @@ import type { Caller, Identity } from '../writing/caller.ts'
 import { readObject } from './http.ts'
 import { sendEvents } from './stream.ts'
 
-export interface AnswerParts {
+interface AnswerParts {
   rollout: AgentRollout
   path: string
   dialect: Dialect

@@ -35,7 +35,7 @@ export interface ServerParts {
   onBug(error: unknown, path: string): void
 }
 
-export interface AgentServer {
+interface AgentServer {
   readonly url: string
   close(): Promise<void>
 }

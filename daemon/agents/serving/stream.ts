@@ -8,7 +8,7 @@ import { errorOf } from './http.ts'
 /** After so long without an event. Clients give up after a minute or two. */
 const SILENCE_MS = 10_000
 
-export interface StreamParts {
+interface StreamParts {
   /** An event that tells nothing, for clients that count events and not comments. */
   idle?: ServerEvent | undefined
   /** Called when all events were sent to a reader that is still there. */

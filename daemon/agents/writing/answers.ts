@@ -6,7 +6,7 @@ import { createControl } from '../../engine/control.ts'
 import type { Sample, Sampler } from '../../engine/engine.ts'
 import { HttpError } from '../../http/index.ts'
 
-export interface AnswerRequest {
+interface AnswerRequest {
   prompt: Int32Array
   maxNewTokens: number
   /** Called with each token. If it returns true, the answer ends after this token. */
@@ -23,12 +23,12 @@ export interface Answers {
   close(): Promise<void>
 }
 
-export interface AnswersOptions {
+interface AnswersOptions {
   temperature: number
   stopTokens: readonly number[]
 }
 
-export interface AnswersParts {
+interface AnswersParts {
   sampler: Pick<Sampler, 'generate'>
   /** Returns a seed for an answer; unsigned 32-bit. */
   seed(): number

@@ -33,7 +33,7 @@ export interface CallRequest {
   onRecorded?: ((call: Call) => void) | undefined
 }
 
-export interface CallerOptions {
+interface CallerOptions {
   /** Most tokens of one answer. */
   maxNewTokens: number
   /** Most tokens of prompt and answer together. */
@@ -43,7 +43,7 @@ export interface CallerOptions {
   vocabulary: number
 }
 
-export interface CallerParts {
+interface CallerParts {
   answers: Answers
   tokenizer: Pick<Tokenizer, 'decodeCompletion' | 'reader' | 'stopTokens'>
   now(): number

@@ -4,7 +4,7 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import type { Loaded } from '../../config/load.ts'
 import type { Problem } from '../../config/sources.ts'
 
-export type OriginOf = Loaded['originOf']
+type OriginOf = Loaded['originOf']
 
 /** Located at the path, or at its parent if only that was set. */
 export function problemAt(path: readonly (string | number)[], message: string, originOf: OriginOf): Problem {

@@ -24,7 +24,7 @@ import { refuseSecond } from './second.ts'
 
 const SIGNAL_NUMBER: Partial<Record<NodeJS.Signals, number>> = { SIGINT: 2, SIGTERM: 15 }
 
-export interface ForegroundOptions {
+interface ForegroundOptions {
   /** Peer to join once the node is up. */
   join?: string
   /** Relay instead of training. */

@@ -38,7 +38,7 @@ async function drivesCuda(): Promise<boolean> {
   }
 }
 
-export function graphicsHere(): string[] {
+function graphicsHere(): string[] {
   const found: string[] = []
   try {
     const version = readFileSync('/proc/driver/nvidia/version', 'utf8').split('\n')[0]!

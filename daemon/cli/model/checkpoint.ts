@@ -29,7 +29,7 @@ async function loadChecked(context: Context, directory: string, check: Check | u
 }
 
 /** The model that a checkpoint started from: where the checkpoint says, or else where the config says. */
-export async function loadBase(context: Context, checkpoint: CheckpointHere, check?: Check): Promise<Model> {
+async function loadBase(context: Context, checkpoint: CheckpointHere, check?: Check): Promise<Model> {
   const { base } = checkpoint
   const place = base?.name === 'default' ? bundledModel(context.io.packageRoot) : base?.directory
   if (place !== undefined && isModelThere(place)) return await loadChecked(context, place, check)

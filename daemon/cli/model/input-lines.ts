@@ -14,7 +14,7 @@ export interface InputLine {
   value: Record<string, unknown>
 }
 
-export interface InputOptions {
+interface InputOptions {
   /** `-` is standard input. */
   file: string
   /** Maximum number of lines in a window. */

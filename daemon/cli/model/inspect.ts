@@ -66,7 +66,7 @@ function requireShapes(tensors: WeightSource['tensors'], spec: DecoderSpec): voi
   }
 }
 
-export interface PlanParts {
+interface PlanParts {
   config: Config
   tasks: readonly Task[]
   checkpoint: CheckpointHere | undefined

@@ -45,7 +45,7 @@ export async function locateModel(
   }
 }
 
-export interface ModelsHere {
+interface ModelsHere {
   /** Folder of Hugging Face's cache. */
   root: string
   models: CachedModel[]

@@ -8,7 +8,7 @@ import { startConfig } from '../checked-config.ts'
 import type { Context } from '../context.ts'
 import { sourceOf } from './source.ts'
 
-export interface Configured extends Resolved {
+interface Configured extends Resolved {
   config: Config
   file: string | undefined
 }

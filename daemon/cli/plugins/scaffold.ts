@@ -3,7 +3,7 @@
 import { PLACES } from '../../host/load.ts'
 import { TEMPLATES } from './templates.ts'
 
-export interface ScaffoldOptions {
+interface ScaffoldOptions {
   kind: string
   name: string
   /** Node.js options for running its test. */

@@ -1,7 +1,7 @@
 // Template plugins for `waggle plugins new`, one for each kind: small and working, with one test each. The conformance
 // tests run on them in test/cli/plugins.test.ts.
 
-export interface Template {
+interface Template {
   /** What the plugin does; becomes its summary. */
   summary: string
   /** Settings, as lines of a zod object. */

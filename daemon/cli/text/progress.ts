@@ -17,7 +17,7 @@ const WIDTH = 16
 const EVERY_MS = 250
 const EVERY_MS_IN_TEXT = 10_000
 
-export interface ProgressLine {
+interface ProgressLine {
   /** Draws a phase in place; anything else is a line of its own. */
   show(progress: Progress): void
   /** Clears the line. */

@@ -21,7 +21,7 @@ import { ERROR_CODES, WaggleError } from '../../../protocol/errors.ts'
 /** Address of a node's control API. */
 export type Place = { socket: string } | { host: string; port: number; token: string | undefined }
 
-export type ClientOptions = Place & {
+type ClientOptions = Place & {
   /** A node that has not begun to answer within this time counts as hung. */
   timeoutMs?: number
 }

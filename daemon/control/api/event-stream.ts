@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http'
 import type { Event, Snapshot } from '../../../protocol/api/index.ts'
 import type { EventSource } from '../node/node.ts'
 
-export interface EventStreamOptions {
+interface EventStreamOptions {
   since: number
   /** Milliseconds between snapshots; 0 for none. */
   snapshotEveryMs: number
@@ -15,7 +15,7 @@ export interface EventStreamOptions {
   keepAliveMs?: number
 }
 
-export interface EventStreamParts {
+interface EventStreamParts {
   events: EventSource
   snapshot: () => Snapshot
   clock: () => number

@@ -15,7 +15,7 @@ import type { CallOptions, NodeControl } from '../node/node.ts'
 import { checkRequest } from './check.ts'
 import { errorBody } from './errors.ts'
 
-export interface PerformParts {
+interface PerformParts {
   node: NodeControl
   /** Called for errors that are bugs. */
   onBug: (error: unknown, route: string) => void

@@ -20,7 +20,7 @@ const SNAPSHOT_MIN_INTERVAL_MS = 250
 
 export type Route = (url: URL, request: IncomingMessage, response: ServerResponse) => void | Promise<void>
 
-export interface RoutesParts {
+interface RoutesParts {
   node: NodeControl
   snapshot: () => Snapshot
   series: SeriesRecorder
@@ -29,7 +29,7 @@ export interface RoutesParts {
   closing: AbortSignal
 }
 
-export interface RoutesOptions {
+interface RoutesOptions {
   run: string
   stallMs: number
 }

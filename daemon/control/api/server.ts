@@ -21,7 +21,7 @@ const SAMPLE_EVERY_MS = 1000
 /** Time to send the last answers when the server closes, such as the answer to `stop`. */
 const LAST_WORDS_MS = 500
 
-export interface ControlServerOptions {
+interface ControlServerOptions {
   socket: string
   /** Differs for each start of the daemon. */
   run: string
@@ -32,7 +32,7 @@ export interface ControlServerOptions {
   stallMs?: number
 }
 
-export interface ControlServerParts {
+interface ControlServerParts {
   node: NodeControl
   clock: () => number
   /** Called for errors that are bugs. */

@@ -8,7 +8,7 @@ export interface EventLog extends EventSource {
   emit(body: EventBody): Event
 }
 
-export interface EventLogOptions {
+interface EventLogOptions {
   /** Number of events kept for readers that connect later or fall behind. */
   capacity?: number
 }

@@ -13,7 +13,7 @@ import type { EventLog } from './event-log.ts'
 import type { Showcase } from './showcase.ts'
 import { createTelemetry, type Telemetry } from './telemetry.ts'
 
-export interface JournalParts {
+interface JournalParts {
   events: EventLog
   showcase: Showcase
   /** One record per step and one per evaluation. */

@@ -5,7 +5,7 @@ import { appendFileSync, mkdirSync } from 'node:fs'
 import { appendFile, mkdir, rename, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-export interface JsonLinesOptions {
+interface JsonLinesOptions {
   path: string
   /** A file larger than this is renamed to `<path>.1`. Infinity: never. */
   maxBytes?: number
@@ -14,7 +14,7 @@ export interface JsonLinesOptions {
   flushMs?: number
 }
 
-export interface JsonLines {
+interface JsonLines {
   write(value: unknown): void
   /** Size of the current file. */
   readonly bytes: number

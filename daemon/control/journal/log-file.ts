@@ -8,7 +8,7 @@ import { createJsonLines } from './json-lines.ts'
 const TOO_MANY: ReadonlySet<Event['type']> = new Set(['step', 'group', 'refused', 'snapshot'])
 const SECRET = /token|secret|password|passphrase|psk|private/i
 
-export interface LogFileOptions {
+interface LogFileOptions {
   path: string
   maxBytes?: number
   keep?: number

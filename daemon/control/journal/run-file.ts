@@ -16,7 +16,7 @@ const GROW_BYTES = 32 * 1024 * 1024
 /** In files larger than this, steps are left out too. */
 const STEPS_BYTES = 512 * 1024 * 1024
 
-export interface RunFileOptions {
+interface RunFileOptions {
   directory: string
   /** The effective config as TOML. */
   config?: string
@@ -24,7 +24,7 @@ export interface RunFileOptions {
   keep?: number
 }
 
-export interface RunFileParts {
+interface RunFileParts {
   events: EventSource
   snapshot: () => Snapshot
   clock: () => number

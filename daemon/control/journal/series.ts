@@ -12,7 +12,7 @@ import {
 import { WaggleError } from '../../../protocol/errors.ts'
 
 const CAPACITY = 1024
-export const MAX_POINTS = 1000
+const MAX_POINTS = 1000
 
 export interface SeriesRecorder {
   sample(snapshot: Snapshot): void

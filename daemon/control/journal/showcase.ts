@@ -18,7 +18,7 @@ export interface Showcase {
   list(query: GroupsQuery): GroupView[]
 }
 
-export interface ShowcaseParts {
+interface ShowcaseParts {
   find(name: string, version: number): Task | undefined
 }
 

@@ -22,7 +22,7 @@ const MAX_ALERTS = 32
 const RATE_MS = 20_000
 
 /** What is shown of a step. */
-export interface StepFacts {
+interface StepFacts {
   step: number
   loss: number
   gradientNorm: number
@@ -83,7 +83,7 @@ export interface Counters {
   published: number
 }
 
-export interface TelemetryHistory {
+interface TelemetryHistory {
   rewards?: SeriesPoint[]
   evaluations?: Evaluation[]
 }

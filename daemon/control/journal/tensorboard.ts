@@ -19,7 +19,7 @@ const MAX_SCALARS = 512
 const VERSION = 'brain.Event:2'
 const SESSION_START = 1
 
-export interface TensorBoardOptions {
+interface TensorBoardOptions {
   directory: string
   /** The first step of this run; this step and later ones replace those in earlier files. */
   firstStep: number
@@ -27,13 +27,13 @@ export interface TensorBoardOptions {
   writer: string
 }
 
-export interface TensorBoardParts {
+interface TensorBoardParts {
   events: EventSource
   clock(): number
   onTrouble(error: unknown): void
 }
 
-export interface Scalars {
+interface Scalars {
   [tag: string]: number
 }
 

@@ -12,7 +12,7 @@ import type { NodeControl } from './node.ts'
 /** A fetch fails after this long without data. */
 const SILENT_MS = 60_000
 
-export type FileSharing = Pick<NodeControl, 'share' | 'fetch'>
+type FileSharing = Pick<NodeControl, 'share' | 'fetch'>
 
 /** `peer` resolves an ID or a name, or throws. `secrets` are files that are never shared, under any name. */
 export function createFileSharing(

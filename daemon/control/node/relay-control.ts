@@ -10,7 +10,7 @@ import { createSwarmControl } from './swarm-control.ts'
 
 const MAX_ALERTS = 32
 
-export interface RelayParts {
+interface RelayParts {
   swarm: Swarm
   events: EventLog
   now(): number
@@ -18,7 +18,7 @@ export interface RelayParts {
   stop(): Promise<void>
 }
 
-export type RelayControl = NodeControl & {
+type RelayControl = NodeControl & {
   /** Shows the alert until it is cleared. A new alert replaces one with the same key. */
   alert(alert: Omit<Alert, 'time'>): void
   clearAlert(key: string): void

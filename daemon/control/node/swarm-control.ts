@@ -13,8 +13,7 @@ const PEERS_SHOWN = 64
 /** How long a caller of `join` waits. The search continues for as long as the node runs. */
 const JOIN_MS = 30_000
 
-export interface SwarmControl
-  extends Pick<NodeControl, 'join' | 'invite' | 'leave' | 'mute' | 'share' | 'fetch'> {
+interface SwarmControl extends Pick<NodeControl, 'join' | 'invite' | 'leave' | 'mute' | 'share' | 'fetch'> {
   info(): SwarmInfo
 }
 

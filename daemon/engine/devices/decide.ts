@@ -5,7 +5,7 @@ import { type Choice, choose, type Finding } from './choice.ts'
 import { type Device, drivable, type Machine, ruledOut } from './device.ts'
 import type { ProbeOptions } from './probe.ts'
 
-export interface DecideOptions {
+interface DecideOptions {
   wanted: Device | 'auto'
   machine: Machine
   /** Precision of matrix products in training. 'auto' means float16 where that is faster. */

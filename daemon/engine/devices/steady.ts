@@ -8,7 +8,7 @@ import type { Control, Engine, OpenRequest, OptimizerState } from '../engine.ts'
 import { troubleOf } from '../onnx/runtime/failure.ts'
 import { createAttempts } from '../thread/attempts.ts'
 
-export interface SteadyOptions {
+interface SteadyOptions {
   engine: Engine
   /** Creates the engine that takes over, given the reason. */
   spare: (why: string) => Engine

@@ -11,10 +11,10 @@ export interface TrialReport {
 }
 
 /** Providers may sum in a different order, and some drivers compute with fewer bits than float32 has. */
-export const AGREEMENT = { product: 1e-3, training: 1e-3 }
+const AGREEMENT = { product: 1e-3, training: 1e-3 }
 
 /** Float16 has 11 significant bits, and some devices also sum in it. */
-export const HALF_AGREEMENT = { product: 3e-2, training: 3e-2 }
+const HALF_AGREEMENT = { product: 3e-2, training: 3e-2 }
 
 /** A difference that is NaN is not accepted. */
 export function agrees({ product, training }: TrialReport, precision: Precision = 'float32'): boolean {

@@ -1,7 +1,6 @@
 // Tries a device: a matrix product and two training steps of a small decoder must agree with the CPU's; then a larger
 // training step measures the speed. Runs in a separate process (`trial-child.ts`), because a driver may crash or hang.
 
-import { ADAMW } from '../trainer.ts'
 import { column, neg } from '../../../protocol/plugin/expression.ts'
 import type { Core } from '../core.ts'
 import { type DecoderSpec, parameterShapes, type Weights } from '../decoder.ts'
@@ -14,6 +13,7 @@ import { createResidentCore } from '../onnx/resident/core.ts'
 import { PROVIDERS } from '../onnx/runtime/provider.ts'
 import { createRuntime } from '../onnx/runtime/runtime.ts'
 import { uniformAt } from '../sampling/random.ts'
+import { ADAMW } from '../trainer.ts'
 import type { Device } from './device.ts'
 import { agrees, type TrialReport } from './trial-report.ts'
 
@@ -21,7 +21,7 @@ const SMALL: DecoderSpec = specOf({ width: 32, layers: 2, vocabulary: 61, headWi
 const LARGE: DecoderSpec = specOf({ width: 192, layers: 2, vocabulary: 512, headWidth: 64 })
 const THREADS = 2
 
-export interface TrialOptions {
+interface TrialOptions {
   measure: boolean
   /** Precision on the device; the CPU computes in float32. */
   precision?: Precision

@@ -55,7 +55,7 @@ export function onnxEngineFactory(
   }
 }
 
-export interface OnnxEngineParts {
+interface OnnxEngineParts {
   /** Why this device was chosen, in words. */
   reason: string
   onNotice?: ((message: string) => void) | undefined

@@ -16,7 +16,7 @@ export interface Labels {
   pieces?: readonly string[] | undefined
 }
 
-export interface WriterOptions {
+interface WriterOptions {
   vocabulary: number
   /** Read for each token, because the weights may change while the sequence runs. */
   labels: Labels

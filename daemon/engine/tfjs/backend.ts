@@ -7,7 +7,7 @@ import { WaggleError } from '../../../protocol/errors.ts'
 export type Tensorflow = typeof tensorflow
 export type Tensor = tensorflow.Tensor
 
-export interface Backend {
+interface Backend {
   tf: Tensorflow
   device: string
   reason: string
@@ -15,7 +15,7 @@ export interface Backend {
   isNative: boolean
 }
 
-export interface BackendOptions {
+interface BackendOptions {
   /** Imports a module by name; rejects like `import()`. */
   load?: (name: string) => Promise<unknown>
 }

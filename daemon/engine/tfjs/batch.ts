@@ -4,7 +4,7 @@
 import type { TrainSequence } from '../engine.ts'
 import { columnOf } from '../inputs.ts'
 
-export interface PackedSequence {
+interface PackedSequence {
   conditioning: Int32Array
   completion: Int32Array
 }

@@ -20,12 +20,12 @@ export interface LayerCache {
 }
 
 /** Cosines and sines, [batch, length, 1, headWidth / 2] each. */
-export interface Angles {
+interface Angles {
   cos: Tensor
   sin: Tensor
 }
 
-export interface DecoderInput {
+interface DecoderInput {
   batch: number
   /** Tokens in each row, padding included. */
   length: number

@@ -22,7 +22,7 @@ export interface HostOptions {
   options: object
 }
 
-export interface HostEvents {
+interface HostEvents {
   onReply(reply: WorkerReply): void
   /** The host has ended; with a reason if it was not asked to. */
   onEnd(reason: string | undefined): void

@@ -4,7 +4,7 @@
 
 import type { WorkerCall } from './messages.ts'
 
-export interface InFlight {
+interface InFlight {
   /** True if a running call will take the weights; otherwise the call belongs in the queue. */
   offer(call: WorkerCall): boolean
   /** Applies the updates since the last call; true if the weights have changed. */

@@ -13,7 +13,7 @@ import {
   type WorkerReply,
 } from './messages.ts'
 
-export interface EngineThreadOptions extends HostOptions {
+interface EngineThreadOptions extends HostOptions {
   /** Run in a separate process instead of a thread. */
   isProcess?: boolean
   /** Called with notices for the user, such as that memory was short. */

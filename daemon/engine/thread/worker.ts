@@ -17,7 +17,7 @@ export interface Started {
   interleaves?: boolean
 }
 
-export interface Surroundings {
+interface Surroundings {
   /** Sends the node a notice for the user. */
   notify(message: string): void
 }

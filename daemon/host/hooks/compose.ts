@@ -8,7 +8,7 @@ import { checkRewrite } from '../checks.ts'
 import type { Composed, World } from '../contract.ts'
 import { nest, type Offered, refusalOf } from './rewrites.ts'
 
-export interface ComposeParts {
+interface ComposeParts {
   window: Window
   call: Call
   world(): World | undefined

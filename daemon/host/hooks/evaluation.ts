@@ -6,7 +6,7 @@ import { type Call, troubleOf } from '../call.ts'
 import type { PluginEvaluation, PluginTrouble, World } from '../contract.ts'
 import { compose } from './compose.ts'
 
-export interface EvaluationParts {
+interface EvaluationParts {
   active: readonly Active[]
   call: Call
   world(): World | undefined

@@ -10,7 +10,7 @@ import type { Taint } from '../taint.ts'
 import { checkRequests } from './request-checks.ts'
 import { isTold, nest, type Offered, refusalOf } from './rewrites.ts'
 
-export interface ExtendParts {
+interface ExtendParts {
   window: Window
   call: Call
   taint: Taint

@@ -6,7 +6,7 @@ import type { Active, Window } from '../active.ts'
 import type { Call } from '../call.ts'
 import { checkAsks, checkWeights } from '../checks.ts'
 
-export interface PickParts {
+interface PickParts {
   picker: Active
   /** Selects if the picker fails; may be the picker itself. */
   standIn: Active

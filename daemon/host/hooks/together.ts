@@ -11,7 +11,7 @@ import {
 } from '../../../protocol/plugin/index.ts'
 import type { Active } from '../active.ts'
 
-export interface Fitting {
+interface Fitting {
   offers: ReadonlySet<Need>
   /** Roles that the node can train. Default: any. */
   roles?: readonly string[] | undefined

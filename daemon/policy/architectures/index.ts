@@ -10,7 +10,7 @@ import { llama } from './llama.ts'
 import { qwen2 } from './qwen2.ts'
 import { qwen3 } from './qwen3.ts'
 
-export const ARCHITECTURES: readonly Architecture[] = [llama, qwen2, qwen3, gemma2, gemma3]
+const ARCHITECTURES: readonly Architecture[] = [llama, qwen2, qwen3, gemma2, gemma3]
 
 /** The decoder that a config.json describes. Throws E_MODEL for a family or setting that is not supported. */
 export function specOf(config: HuggingFaceConfig): DecoderSpec {

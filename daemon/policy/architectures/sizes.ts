@@ -8,7 +8,7 @@ import { ropeFrequencies } from './rope.ts'
 /** Names in `hidden_act`. */
 const ACTIVATIONS: Record<Activation, string> = { silu: 'silu', 'gelu-tanh': 'gelu_pytorch_tanh' }
 
-export interface FamilyOptions {
+interface FamilyOptions {
   /** The only activation that the family has; 'silu' by default. */
   activation?: Activation
   /** The family may have layers with sliding windows, given by `layer_types` and `sliding_window`. */

@@ -10,7 +10,7 @@ import { readFileSync } from 'node:fs'
 import { createContext, Script } from 'node:vm'
 import { WaggleError } from '../../../protocol/errors.ts'
 
-export class DeadlineError extends WaggleError {}
+class DeadlineError extends WaggleError {}
 
 /** Even a thread with a core of its own gets slightly less processor time than wall-clock time. */
 const NEARLY = 0.8

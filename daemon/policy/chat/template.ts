@@ -24,7 +24,7 @@ export interface ChatTool {
   function: { name: string; description?: string; parameters?: unknown }
 }
 
-export interface RenderOptions {
+interface RenderOptions {
   /** End where the model's next answer begins. */
   prompt: boolean
   tools?: readonly ChatTool[] | undefined

@@ -11,9 +11,9 @@ import type { AdapterBase } from './peft.ts'
 import { EXPORT_DTYPES, type ExportDtype, writeAdapter, writeMerged } from './write-model.ts'
 
 /** The number types that a GGUF file can be written with. */
-export const GGUF_DTYPES = { f32: 'F32', f16: 'F16', bf16: 'BF16', q8_0: 'Q8_0' } as const
+const GGUF_DTYPES = { f32: 'F32', f16: 'F16', bf16: 'BF16', q8_0: 'Q8_0' } as const
 
-export interface ExportTarget {
+interface ExportTarget {
   /** Absolute path. Missing folders are created. */
   target: string
   dtype: string

@@ -16,7 +16,7 @@ import { ggufName, toGguf } from './tensors.ts'
 import { TENSOR_TYPES } from './types.ts'
 import { type Entry, encodeEntry, encodeGguf, type GgufTensor } from './write.ts'
 
-export interface GgufExport {
+interface GgufExport {
   /** The file to write. */
   target: string
   type: WrittenType

@@ -20,7 +20,7 @@ export interface GgufFamily {
   postNorms?: boolean
 }
 
-export interface FamilyFacts extends Facts {
+interface FamilyFacts extends Facts {
   /** A number of this architecture, whose key in the file is the family's name, a dot, and `key`. */
   own(key: string): number | undefined
   width: number

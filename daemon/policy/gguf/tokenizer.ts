@@ -9,7 +9,7 @@ import type { Facts } from './metadata.ts'
 import { sentencePiece } from './sentence-piece.ts'
 import { type Kind, TOKEN, type Vocabulary } from './vocabulary.ts'
 
-export interface TokenizerJson {
+interface TokenizerJson {
   tokenizer: JsonObject
   tokenizerConfig: JsonObject
   generation: JsonObject

@@ -4,7 +4,7 @@
 
 import { type Blocks, MIDDLE } from '../../engine/stored/stored.ts'
 
-export interface Unpacked {
+interface Unpacked {
   /** 4-bit numbers are two to a byte, the first one in the low bits. */
   numbers: Uint8Array
   /** One per group. */

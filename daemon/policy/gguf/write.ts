@@ -23,7 +23,7 @@ export interface GgufTensor {
   data: () => Float32Array | Promise<Float32Array>
 }
 
-export interface GgufContent {
+interface GgufContent {
   /** Encoded metadata entries by key: made by `encodeEntry`, or taken from another file. */
   metadata: ReadonlyMap<string, Uint8Array>
   tensors: ReadonlyMap<string, GgufTensor>

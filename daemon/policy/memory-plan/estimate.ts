@@ -109,7 +109,7 @@ export function roleMemory(spec: DecoderSpec, work: Work): number {
 }
 
 /** Most tokens that go through the layers in one micro-batch. A single row with its prompt may exceed the limit. */
-export function tokensAtOnce({ prompt, completion, microBatchTokens }: Work): number {
+function tokensAtOnce({ prompt, completion, microBatchTokens }: Work): number {
   return Math.max(microBatchTokens, prompt + completion)
 }
 

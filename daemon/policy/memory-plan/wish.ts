@@ -23,7 +23,7 @@ export interface TrainingConfig {
   environments: readonly unknown[]
 }
 
-export interface WishParts {
+interface WishParts {
   config: TrainingConfig
   /** Sample questions, to estimate prompt lengths. */
   questions: readonly Asked[]

@@ -48,7 +48,7 @@ export function isDtype(name: string): name is Dtype {
 }
 
 /** Formats that can be read as F32. */
-export type FloatDtype = 'F64' | 'F32' | 'F16' | 'BF16'
+type FloatDtype = 'F64' | 'F32' | 'F16' | 'BF16'
 
 export function isFloat(dtype: Dtype): dtype is FloatDtype {
   return dtype === 'F32' || dtype === 'BF16' || dtype === 'F16' || dtype === 'F64'

@@ -17,7 +17,7 @@ export interface TensorSource {
   data: TensorData | (() => TensorData | Promise<TensorData>)
 }
 
-export interface EncodeOptions {
+interface EncodeOptions {
   tensors: Readonly<Record<string, TensorSource>>
   metadata?: Readonly<Record<string, string>>
   /** Refuse to write infinite or NaN values. */

@@ -23,7 +23,7 @@ export async function bytesThere(file: HubFile, { repository }: BlobPlace): Prom
   return (await sizeOf(blob)) ?? Math.min(file.size, (await sizeOf(partialOf(blob))) ?? 0)
 }
 
-export interface BlobOptions {
+interface BlobOptions {
   file: HubFile
   url: string
   place: BlobPlace

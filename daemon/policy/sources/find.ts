@@ -8,7 +8,7 @@ import { cachedSnapshot, cacheRoot } from './cache.ts'
 import { type DownloadParts, type DownloadProgress, downloadModel } from './hub.ts'
 import { parseReference, showReference } from './reference.ts'
 
-export interface FindOptions {
+interface FindOptions {
   /** As in the config: `default`, a folder, a GGUF file, or `org/name[@revision]`. */
   reference: string
   /** Folder of the bundled model. */

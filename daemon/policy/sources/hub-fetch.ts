@@ -3,7 +3,7 @@
 
 import { WaggleError } from '../../../protocol/errors.ts'
 
-export interface HubFetchOptions {
+interface HubFetchOptions {
   /** `https://huggingface.co`, or a mirror. */
   endpoint: string
   token?: string | undefined

@@ -15,7 +15,7 @@ import { boundedFetch, createHubFetch, type HubFetchParts } from './hub-fetch.ts
 import { allowedFiles, type HubFile, type ListedFile, MOST_TOTAL_BYTES, noSafetensors } from './hub-files.ts'
 import { type HubReference, showReference } from './reference.ts'
 
-export const DEFAULT_ENDPOINT = 'https://huggingface.co'
+const DEFAULT_ENDPOINT = 'https://huggingface.co'
 
 export interface DownloadProgress {
   file: string
@@ -24,7 +24,7 @@ export interface DownloadProgress {
   total: number
 }
 
-export interface DownloadOptions {
+interface DownloadOptions {
   hub: HubReference
   /** The cache's root. */
   root: string

@@ -17,7 +17,7 @@ export interface LocalModel {
   bytes: number
 }
 
-export interface LocalPlaces {
+interface LocalPlaces {
   env: NodeJS.ProcessEnv
   homedir: string
 }

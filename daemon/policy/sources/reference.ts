@@ -10,7 +10,7 @@ export interface HubReference {
   revision: string
 }
 
-export type ModelReference =
+type ModelReference =
   | { kind: 'bundled' }
   | { kind: 'directory'; path: string }
   | { kind: 'hub'; hub: HubReference }

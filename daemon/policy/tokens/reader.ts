@@ -12,7 +12,7 @@ export interface TokenReader {
   end(): string
 }
 
-export interface ReaderParts {
+interface ReaderParts {
   /** The bytes of a token that may be a part of a character; undefined for tokens that are text. */
   bytesOf(token: number): Uint8Array | undefined
   /** True for tokens that are not in the text. */

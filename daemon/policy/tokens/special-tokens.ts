@@ -3,7 +3,7 @@
 
 import type { JsonObject } from '../files/model-files.ts'
 
-export interface SpecialTokenFiles {
+interface SpecialTokenFiles {
   /** Files that name ids: generation_config.json, then config.json. */
   ids: readonly (JsonObject | undefined)[]
   /** Files that name texts: tokenizer_config.json, then special_tokens_map.json. */

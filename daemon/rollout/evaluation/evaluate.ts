@@ -48,7 +48,7 @@ export interface EvaluateParts {
 }
 
 /** The scores of each prompt; `sampled` has one per completion. */
-export interface PromptScores {
+interface PromptScores {
   task: string
   difficulty: number
   sampled: number[][]

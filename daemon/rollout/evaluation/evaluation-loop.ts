@@ -57,7 +57,7 @@ function byTask(values: readonly (readonly [task: string, value: number])[]): Re
   )
 }
 
-export interface EvaluationLoopParts {
+interface EvaluationLoopParts {
   policy: LivePolicy
   tasks: TaskBook
   now(): number

@@ -19,7 +19,7 @@ export interface Speaker {
   spec?: { contextLength: number }
 }
 
-export interface TextOptions {
+interface TextOptions {
   /** Token budget for all texts together. */
   tokens: number
   seed: number

@@ -6,11 +6,11 @@ import type { TaskBook } from '../tasks.ts'
 import { conditioningOf } from '../writing/conditioning.ts'
 import { type Speaker, writeTexts } from './plugin-texts.ts'
 
-export interface PluginWorldOptions {
+interface PluginWorldOptions {
   limits: World['limits']
 }
 
-export interface PluginWorldParts {
+interface PluginWorldParts {
   tasks: TaskBook
   policy: Speaker
   /** Models other than the policy, by role. */

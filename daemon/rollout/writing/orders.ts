@@ -10,7 +10,7 @@ import type { Order } from './sequence.ts'
 /** Arm of rollouts that continue a rollout of arm `base`. */
 const CONTINUED = 'continued'
 
-export interface OrderOptions {
+interface OrderOptions {
   maxNewTokens: number
   context: number
 }

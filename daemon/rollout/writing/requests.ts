@@ -20,7 +20,7 @@ export interface RequestOptions extends WriteOptions, LandingOptions {
   view: BatchView
 }
 
-export interface RequestParts {
+interface RequestParts {
   sampler: Sampler
   tokenizer: Tokenizer
   tasks: TaskBook

@@ -30,7 +30,7 @@ export interface Order {
 }
 
 /** The first tokens of another rollout, with the arm and taint that it passes on. */
-export interface Beginning {
+interface Beginning {
   tokens: readonly number[]
   /** Token ranges of the complete answers, and the start of the answer to be continued; for tasks with turns. */
   places: readonly Place[]

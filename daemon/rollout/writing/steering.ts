@@ -8,7 +8,7 @@ import type { Control } from '../../engine/engine.ts'
 import type { Sequence } from './sequence.ts'
 import type { Watcher } from './write.ts'
 
-export interface SteeringOptions {
+interface SteeringOptions {
   version: number
   /** Number of groups to finish in the round. */
   want: number
@@ -17,7 +17,7 @@ export interface SteeringOptions {
   sequences: ReadonlyArray<readonly Sequence[]>
 }
 
-export interface SteeringParts {
+interface SteeringParts {
   steer(live: readonly LiveRollout[], view: SteerView): Promise<Map<string, Steering>>
 }
 
@@ -31,7 +31,7 @@ interface Grown {
 }
 const NOTHING: Grown = { tokens: 0, logprob: 0, entropy: 0 }
 
-export interface RoundWatcher extends Watcher {
+interface RoundWatcher extends Watcher {
   isParked(sequence: Sequence): boolean
   isDropped(sequence: Sequence): boolean
 }

@@ -41,7 +41,7 @@ export interface Watcher {
   isCut(sequence: Sequence): boolean
 }
 
-export interface WriteParts {
+interface WriteParts {
   sampler: Sampler
   tokenizer: Tokenizer
   watcher?: Watcher | undefined

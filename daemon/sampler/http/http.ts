@@ -5,7 +5,7 @@ import type { BackEnd, Line, WriteOptions } from '../back-end.ts'
 import type { Dialect } from './dialect.ts'
 import type { Server } from './server.ts'
 
-export interface HttpOptions {
+interface HttpOptions {
   dialect: Dialect
   url: string
   /** Most requests at a time. */

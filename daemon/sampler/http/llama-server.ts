@@ -17,7 +17,7 @@ const MODELS = z.object({
 const READY_MS = 120_000
 const PAUSE_MS = 500
 
-export interface LlamaServerParts {
+interface LlamaServerParts {
   /** Runs the command that restarts the server with the adapter in this file. */
   restart(adapter: string): Promise<void>
   sleep(ms: number, signal: AbortSignal): Promise<void>

@@ -29,7 +29,7 @@ import {
 
 export type { Json, Manifest } from './manifest.ts'
 
-export interface CheckpointOptions {
+interface CheckpointOptions {
   directory: string
   /** Number of good ones to keep of a lineage: the newest, and others at least `apart` steps from one another. */
   keep?: number
@@ -37,7 +37,7 @@ export interface CheckpointOptions {
   apart?(): number
 }
 
-export interface SaveRequest {
+interface SaveRequest {
   /** Optimizer steps so far. */
   step: number
   policyVersion: number

@@ -7,7 +7,7 @@ import { type Migration, migrate } from './migrations.ts'
 import { cannotWrite, openError, readError } from './store-errors.ts'
 import { createWriteQueue, type WriteQueueOptions, type Writes } from './write-queue.ts'
 
-export interface DatabaseOptions extends WriteQueueOptions {
+interface DatabaseOptions extends WriteQueueOptions {
   directory: string
   /** Migrations, oldest first; their number is this program's schema version. */
   migrations?: readonly Migration[]
@@ -27,13 +27,13 @@ export interface LevelStore {
   compactRange(start: string, end: string): Promise<void>
 }
 
-export interface LevelIterator extends AsyncIterable<[string, Uint8Array]> {
+interface LevelIterator extends AsyncIterable<[string, Uint8Array]> {
   /** The next entries, at most `size`; none at the end. */
   nextv(size: number): Promise<Array<[string, Uint8Array]>>
   close(): Promise<void>
 }
 
-export interface DatabaseParts {
+interface DatabaseParts {
   log: Log
   /** Default: LevelDB. */
   levelOf?: ((directory: string) => LevelStore) | undefined

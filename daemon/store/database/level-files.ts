@@ -123,7 +123,7 @@ const MAGIC = 0xdb4775248b80fb57n
 const TRAILER = 5
 const SNAPPY = 1
 
-export function isWholeTable(bytes: Uint8Array): boolean {
+function isWholeTable(bytes: Uint8Array): boolean {
   try {
     const footer = bytes.subarray(bytes.length - FOOTER)
     if (viewOf(footer).getBigUint64(FOOTER - 8, true) !== MAGIC) return false

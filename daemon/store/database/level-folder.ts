@@ -11,13 +11,13 @@ import type { Log } from '../log.ts'
 import { type Faults, faultsIn, type Sizes, sizesIn } from './level-files.ts'
 
 /** An open database. The caller creates it, since there are several layers over LevelDB. */
-export interface LevelHandle {
+interface LevelHandle {
   /** Reads everything, so that damage is found now. */
   readAll(): Promise<void>
   close(): Promise<unknown>
 }
 
-export interface LevelFolderOptions {
+interface LevelFolderOptions {
   directory: string
   /** Name for messages, such as "the list of peers". */
   name: string
@@ -25,7 +25,7 @@ export interface LevelFolderOptions {
   loss: string
 }
 
-export interface LevelFolderParts<Handle> {
+interface LevelFolderParts<Handle> {
   /** `onWritten` must be called after each write to the database. */
   open(onWritten: () => void): Promise<Handle>
   log: Log

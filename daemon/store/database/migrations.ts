@@ -13,7 +13,7 @@ export interface Migration {
   run(level: LevelReader): AsyncIterable<[key: string, value: Uint8Array | undefined]>
 }
 
-export interface LevelReader {
+interface LevelReader {
   get(key: string): Promise<Uint8Array | undefined>
   iterator(range: { gte?: string; lt?: string }): AsyncIterable<[string, Uint8Array]>
 }

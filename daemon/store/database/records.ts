@@ -4,7 +4,7 @@ import { decode, encode } from 'cborg'
 import type { Database, Namespace } from './database.ts'
 
 /** Values recorded for one step. */
-export type SeriesRecord = Record<string, number | string | boolean | null>
+type SeriesRecord = Record<string, number | string | boolean | null>
 
 export interface StepSeries {
   /** Replaces an earlier record of this step, as needed after a restart from a checkpoint. */
@@ -17,7 +17,7 @@ export interface StepSeries {
   truncate(step: number): Promise<void>
 }
 
-export interface SeriesOptions {
+interface SeriesOptions {
   name: string
   /** Hex digits. Each lineage has a series of its own; without one, it is that of homes before lineages. */
   lineage?: string | undefined

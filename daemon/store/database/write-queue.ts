@@ -15,7 +15,7 @@ export interface WriteQueueOptions {
   retryMs?: number
 }
 
-export interface WriteQueueParts {
+interface WriteQueueParts {
   write: (writes: Writes) => Promise<void>
   /** Called before a failed write is tried again. */
   recover: () => Promise<void>
@@ -24,7 +24,7 @@ export interface WriteQueueParts {
   log: Log
 }
 
-export interface WriteQueue {
+interface WriteQueue {
   /** On disk within milliseconds, or after `flush`. */
   write(key: string, value: Uint8Array | undefined): void
   /** The pending write of a key: [value], or [undefined] for a deletion; undefined if there is none. */

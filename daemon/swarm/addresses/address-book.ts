@@ -22,7 +22,7 @@ const GIVEN = 1
 const SIGNED = 2
 const HEARSAY = 3
 
-export interface AddressBookParts {
+interface AddressBookParts {
   host(): Host
   /** Seen on the local network. */
   nearby(peer: string): readonly string[]

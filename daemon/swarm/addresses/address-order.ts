@@ -12,7 +12,7 @@ export function compareAddresses(subnets: readonly Subnet[]): (a: Address, b: Ad
   return (a, b) => Math.sign(rank(a.multiaddr, subnets) - rank(b.multiaddr, subnets)) as -1 | 0 | 1
 }
 
-export interface Subnet {
+interface Subnet {
   /** The network prefix as a number, and its length in bits. */
   bits: bigint
   length: number

@@ -14,7 +14,7 @@ const WAITS_MS = [100, 300, 1000, 3000, 10_000, 30_000, 120_000]
 /** Dial timeout; includes gathering ICE candidates and trying them. */
 const DIAL_MS = 8000
 
-export interface DirectlyParts {
+interface DirectlyParts {
   host: Host
   clock: Clock
   log: Log

@@ -12,7 +12,7 @@ const AGAIN_MS = { unknown: 500, stale: 2000 }
 /** Maximum number of peers whose last lookup is remembered; an evicted one may be looked up again at once. */
 const MAX_PEERS = 256
 
-export interface LookupParts {
+interface LookupParts {
   host: Host
   clock: Clock
   /** New addresses were found. */

@@ -16,7 +16,7 @@ const FORGET_MS = 60_000
 const TELL_AFTER_MS = 3000
 const NAMED = 3
 
-export interface NeighboursParts {
+interface NeighboursParts {
   clock: Clock
   /** True if a peer was joined or is connected; the user is then not told about other nodes. */
   hasCompany(): boolean

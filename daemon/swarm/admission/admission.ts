@@ -26,7 +26,7 @@ import { Quota } from './quota.ts'
 import type { Reason } from './reasons.ts'
 import { LongMemory, SeenSet } from './seen.ts'
 
-export interface AdmissionOptions {
+interface AdmissionOptions {
   /** This node's peer ID. */
   self: string
   /** Names of the prompt presentations (arms) that this node can reproduce. */
@@ -70,7 +70,7 @@ export type Admitted = {
   source: string
   bytes: number
 }
-export type Screening =
+type Screening =
   | { admitted: Admitted }
   /** Valid and new: worth fetching from `source` or the author. */
   | { announced: Announcement }

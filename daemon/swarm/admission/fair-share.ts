@@ -4,7 +4,7 @@
 
 import type { Clock } from '../types.ts'
 
-export interface FairShareOptions {
+interface FairShareOptions {
   /** Total rate of all sources. */
   perSecond: number
   /** How many seconds of its share a source may save up. */

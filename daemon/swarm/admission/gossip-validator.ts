@@ -16,7 +16,7 @@ import { BY_AUTHOR, type Reason, verdictOf } from './reasons.ts'
 import { Turns } from './turns.ts'
 import type { Verifier } from './verify.ts'
 
-export interface GossipValidatorParts {
+interface GossipValidatorParts {
   admission: Admission
   verifier: Verifier
   records: PeerRecords

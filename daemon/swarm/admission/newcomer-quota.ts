@@ -3,7 +3,7 @@
 
 import type { Clock } from '../types.ts'
 
-export interface NewcomerQuotaOptions {
+interface NewcomerQuotaOptions {
   count: number
   /** A place is freed when its holder has sent nothing for this long. */
   idleMs: number

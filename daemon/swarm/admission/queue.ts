@@ -3,7 +3,7 @@
 // the owner with the most items loses its oldest. Works for a few ms at a time, then yields to other work, even
 // mid-item.
 
-export interface QueueOptions {
+interface QueueOptions {
   items: number
   bytes: number
   /** Time limit per turn of the event loop, in ms. The last step of an item may exceed it. */

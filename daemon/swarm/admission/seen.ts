@@ -35,7 +35,7 @@ export class SeenSet {
 /** Bits and probes per entry. A full filter has 6 false positives in a million. */
 const FILTER = { bits: 32, probes: 8 }
 /** IDs per filter, which takes 256 KiB. */
-export const FILTER_ENTRIES = 65_536
+const FILTER_ENTRIES = 65_536
 /** 16 MiB in all. At 300 IDs a second, more than admission allows, they last three and a half hours. */
 const MAX_FILTERS = 64
 

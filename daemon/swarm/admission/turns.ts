@@ -1,7 +1,7 @@
 // Runs jobs of many owners, a few in each turn of the event loop. Owners take turns, so an owner with many jobs mostly
 // delays itself. If too many jobs wait, the owner with the most loses its oldest.
 
-export interface TurnsOptions {
+interface TurnsOptions {
   /** Maximum total cost of the jobs in one turn of the event loop. */
   perTurn: number
   /** Maximum number of waiting jobs. */

@@ -18,7 +18,7 @@ import { Copies } from './copies.ts'
 import { asEpisode, underOwnTokenizer } from './own-tokenizer.ts'
 import type { Reason } from './reasons.ts'
 
-export interface VerifierOptions {
+interface VerifierOptions {
   /** In tokens. Completions longer than this node writes are not trained on. */
   maxCompletionTokens: number
 }
@@ -36,7 +36,7 @@ export interface VerifierParts {
   version(): number
 }
 
-export type Verification = { group: Group } | { refused: Reason; rewards?: number[] }
+type Verification = { group: Group } | { refused: Reason; rewards?: number[] }
 
 /** Limit on a group's mean characters per token; ordinary text has three to five. */
 const MEAN_TOKEN_CHARS = 6

@@ -27,7 +27,7 @@ export const UNLIMITED: BandwidthLimits = {
   network_gb_per_month: 0,
 }
 
-export interface BandwidthParts {
+interface BandwidthParts {
   clock: Clock
   datastore: Datastore | undefined
   log: Log

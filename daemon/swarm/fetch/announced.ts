@@ -4,7 +4,7 @@
 
 import type { Clock } from '../types.ts'
 
-export interface AnnouncedBody {
+interface AnnouncedBody {
   hash: string
   /** Charged for it: the author, or the peer that forwarded the announcement if the author is unknown here. */
   owner: string
@@ -12,7 +12,7 @@ export interface AnnouncedBody {
   sources: readonly string[]
 }
 
-export interface AnnouncedParts {
+interface AnnouncedParts {
   clock: Clock
   /** Resolves with true if the body arrived. Never rejects. */
   fetch(hash: string, sources: readonly string[]): Promise<boolean>

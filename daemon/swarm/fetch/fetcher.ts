@@ -29,7 +29,7 @@ const TOTAL_BYTES_OUT = { perSecond: 32 << 20, burst: 128 << 20 }
 const MAX_WAITING = 256
 const CATCH_UP_MS = [0, 1500, 3000, 6000]
 
-export interface FetcherParts {
+interface FetcherParts {
   requests: Requests
   recentFrames: RecentFrames
   clock: Clock

@@ -34,7 +34,7 @@ const FRESH_MS = 10_000
 const JITTER = 0.25
 const MINUTE_MS = 60_000
 
-export interface StatesParts {
+interface StatesParts {
   host: Host
   traffic: Traffic
   states: PluginStates

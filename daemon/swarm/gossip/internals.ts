@@ -41,7 +41,7 @@ interface Internals {
   onPeerConnected(peerId: PeerId, connection: Connection): void
 }
 
-export interface RpcWeight {
+interface RpcWeight {
   messages: number
   /** Number of control entries and message IDs in them, including subscriptions. */
   control: number

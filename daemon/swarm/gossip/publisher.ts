@@ -23,7 +23,7 @@ export interface Gossip {
   forget(message: { data: Uint8Array }): void
 }
 
-export interface PublisherParts {
+interface PublisherParts {
   identity: Pick<Identity, 'signer'>
   codec: Codec
   gossip: Pick<Gossip, 'publish'>

@@ -7,7 +7,7 @@ import { decodeInvite, type Invite, isInvite } from '../../../protocol/wire/inde
 import type { Swarm } from '../contract.ts'
 import type { Membership } from './membership.ts'
 
-export interface CurrentSwarmOptions {
+interface CurrentSwarmOptions {
   /** What the config sets; no invite overrides it. */
   fixed: { name?: string; key: boolean; private: boolean }
 }
@@ -19,7 +19,7 @@ export interface Opened {
   membership: Membership | undefined
 }
 
-export interface CurrentSwarmParts {
+interface CurrentSwarmParts {
   /**
    * Opens and starts the swarm of this membership, or that of the config if undefined. If the config asks for a private
    * swarm without a key, creates and stores a key. Rejects if the swarm cannot be opened.

@@ -29,7 +29,7 @@ export interface JoinOutcome {
   already: boolean
 }
 
-export interface JoinParts {
+interface JoinParts {
   host: Host
   redial: Redial
   greeter: Greeter

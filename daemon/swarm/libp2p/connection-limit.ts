@@ -9,12 +9,12 @@ import { Quota } from '../admission/quota.ts'
 import type { Clock } from '../types.ts'
 import type { Host } from './host.ts'
 
-export interface ConnectionLimitOptions {
+interface ConnectionLimitOptions {
   /** Maximum connections, inbound and outbound. */
   limit: number
 }
 
-export interface ConnectionLimitParts {
+interface ConnectionLimitParts {
   host: Host
   clock: Clock
   isWanted(peer: string): boolean

@@ -6,19 +6,19 @@ import type { ConnectionGater, MultiaddrConnection } from '@libp2p/interface'
 import type { Bandwidth } from '../bandwidth/bandwidth.ts'
 import type { Handshakes } from './handshakes.ts'
 
-export interface GateOptions {
+interface GateOptions {
   /** Peer IDs that may connect. Default: anyone. */
   allow?: readonly string[]
 }
 
-export interface Gate extends ConnectionGater {
+interface Gate extends ConnectionGater {
   denies(peer: string): boolean
   /** After leaving its swarm, a node accepts nobody until it joins again. */
   close(on: boolean): void
   readonly isClosed: boolean
 }
 
-export interface GateParts {
+interface GateParts {
   isCut(peer: string): boolean
   handshakes: Handshakes
   /** Whether another connection from this peer's address range is allowed. */

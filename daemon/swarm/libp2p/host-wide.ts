@@ -11,7 +11,7 @@ import type { Clock } from '../types.ts'
 import { type DhtParts, lookupDht } from './dht.ts'
 import { pacedWalk, type WalkComponents } from './paced-walk.ts'
 
-export interface WideOptions {
+interface WideOptions {
   swarm: string
   relay: boolean
   upnp: boolean

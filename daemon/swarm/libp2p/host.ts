@@ -80,7 +80,7 @@ export interface HostParts {
 }
 
 export type NodeTransport = (components: { logger: ComponentLogger }) => Transport
-export type Services = { identify: Identify; ping: Ping; pubsub: GossipSub }
+type Services = { identify: Identify; ping: Ping; pubsub: GossipSub }
 export type Host = Libp2p<Services>
 
 /** Creates the host without starting it. */

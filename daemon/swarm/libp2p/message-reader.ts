@@ -5,7 +5,7 @@
 import type { Stream } from '@libp2p/interface'
 import type { Uint8ArrayList } from 'uint8arraylist'
 
-export interface MessageReaderOptions {
+interface MessageReaderOptions {
   /** In bytes; a longer message ends reading. */
   maxMessage: number
   /** Maximum number of unread messages. */

@@ -48,7 +48,7 @@ export function createRequests({ host, ...by }: { host(): Host; traffic: Traffic
   }
 }
 
-export interface AskOptions {
+interface AskOptions {
   signal?: AbortSignal
   /** Maximum size of each message of the answer, in bytes. */
   maxMessage: number
@@ -95,7 +95,7 @@ export async function* ask(
 /** An answer is a sequence of messages; the requester can tell from them when it is complete. */
 export type Answer = (question: Uint8Array, peer: string) => Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
-export interface ServeOptions {
+interface ServeOptions {
   protocol: string
   /** In bytes. */
   maxQuestion: number

@@ -5,9 +5,9 @@
 import type { Multiaddr } from '@multiformats/multiaddr'
 import { WaggleError } from '../../../protocol/errors.ts'
 
-export const WEBRTC_PACKAGE = '@libp2p/webrtc@6.0.33'
+const WEBRTC_PACKAGE = '@libp2p/webrtc@6.0.33'
 
-export interface WebRtcOptions {
+interface WebRtcOptions {
   /** `host:port` of STUN servers, read for each connection. */
   stun: () => readonly string[]
 }

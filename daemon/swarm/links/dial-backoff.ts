@@ -14,7 +14,7 @@ const WAIT_MS = { first: 2000, most: 60_000 }
 const JITTER = 0.25
 const MAX_PEERS = 256
 
-export interface DialBackoffParts {
+interface DialBackoffParts {
   host(): Pick<Host, 'addEventListener' | 'removeEventListener' | 'getConnections'>
   clock: Clock
   /** Uniform in [0, 1). */

@@ -14,7 +14,7 @@ const EVERY_MS = 60_000
 /** After this many disconnects, it trims early. */
 const GONE = 128
 
-export interface ForgettingParts {
+interface ForgettingParts {
   host: Host
   datastore: Datastore | undefined
   clock: Clock

@@ -32,13 +32,13 @@ const QUESTIONS = { perSecond: 1, burst: 10 }
 
 const ASK_MS = [0, 1000, 3000]
 
-export type Greeting = { hello: Hello } | { mismatch: string } | { silent: true }
+type Greeting = { hello: Hello } | { mismatch: string } | { silent: true }
 
-export interface GreetOptions {
+interface GreetOptions {
   rules: Rules
 }
 
-export interface GreetParts {
+interface GreetParts {
   host: Host
   traffic: Traffic
   clock: Clock

@@ -21,7 +21,7 @@ const TWIN_MS = 20_000
 /** Maximum bytes queued for a peer that does not read. libp2p aborts the stream at 16 MiB; this acts earlier. */
 const SLOW_BYTES = 8 << 20
 
-export interface LinksParts {
+interface LinksParts {
   host: Host
   clock: Clock
   log: Log

@@ -25,7 +25,7 @@ const GRACE_MS = 300
 const GONE_MS = { usual: 30_000, starved: 300_000 }
 const PING_PROTOCOL = '/ipfs/ping/1.0.0'
 
-export interface ProberParts {
+interface ProberParts {
   host: Host
   clock: Clock
   log: Log

@@ -39,7 +39,7 @@ interface Wanted {
   tries: number
 }
 
-export interface RedialParts {
+interface RedialParts {
   host: Host
   datastore: Datastore | undefined
   clock: Clock

@@ -10,7 +10,7 @@ const LEAST_MS = 50_000
 /** Silence summed over the peers: one peer has ten minutes. A slow node needs one or two to write a group. */
 const PEERS_MS = 600_000
 
-export interface SilenceParts {
+interface SilenceParts {
   clock: Clock
   /** Connected peers that take part in the swarm's gossip. */
   peers(): number

@@ -18,12 +18,12 @@ const TAG_OF_RELAYS = 'keep-alive-circuit-relay'
 /** Streams that do not count as use: open on every connection, only for a moment, or without a protocol yet. */
 const IDLE = /^($|\/meshsub\/|\/ipfs\/(ping|id)\/)/
 
-export interface ThinningOptions {
+interface ThinningOptions {
   /** Number of outbound connections to keep. */
   keep: number
 }
 
-export interface ThinningParts {
+interface ThinningParts {
   host: Host
   clock: Clock
   random(): number

@@ -18,7 +18,7 @@ const LOOK_EVERY = 5
 const STARVED_MS = 500
 const LATE_DECAY = 0.7
 
-export interface WakingParts {
+interface WakingParts {
   clock: Clock
   log: Log
   /** This machine's network addresses, in any order. */

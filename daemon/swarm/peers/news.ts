@@ -14,7 +14,7 @@ const EACH = { perSecond: 1 / 30, burst: 6 }
 const STRANGERS = { perSecond: 1, burst: 128 }
 const CUTS = { perSecond: 0.5, burst: 64 }
 
-export interface PeerNewsParts {
+interface PeerNewsParts {
   clock: Clock
   /** True for peers that the user joined. */
   isWanted(peer: string): boolean

@@ -46,7 +46,7 @@ export interface PeerView {
   tokenizer?: string
 }
 
-export interface PeersParts {
+interface PeersParts {
   host: Host
   topic: string
   records: PeerRecords

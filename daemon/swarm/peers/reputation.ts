@@ -13,7 +13,7 @@ const CUT_MS = [15 * 60_000, 60 * 60_000, DAY_MS]
 const CAPACITY = 1024
 
 /** The fifth rejected message in a row cuts a peer off; a flood or an oversized message does so at once. */
-export const OFFENCES = { reject: 5, malformed: 5, oversize: 20, flood: 20, silent: 1 } as const
+const OFFENCES = { reject: 5, malformed: 5, oversize: 20, flood: 20, silent: 1 } as const
 export type Offence = keyof typeof OFFENCES
 
 interface Entry {

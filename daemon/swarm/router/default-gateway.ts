@@ -12,7 +12,7 @@ export interface Hop {
   from: string
 }
 
-export interface Networks {
+interface Networks {
   /** As returned by os.networkInterfaces(). */
   interfaces: NodeJS.Dict<NetworkInterfaceInfo[]>
   /** Content of /proc/net/route and /proc/net/ipv6_route; undefined on other systems. */

@@ -19,7 +19,7 @@ export interface Found {
   from: string
 }
 
-export interface SearchOptions {
+interface SearchOptions {
   /** This machine's IPv4 addresses to ask from. */
   from: readonly string[]
   signal: AbortSignal

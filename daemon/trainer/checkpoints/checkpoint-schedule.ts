@@ -2,7 +2,7 @@
 // steps. The first timed checkpoint comes within a minute of the start, so that a node that is killed
 // repeatedly still makes progress. Timed saves take at most a fiftieth of the time, however large the model.
 
-export interface CheckpointScheduleOptions {
+interface CheckpointScheduleOptions {
   /** The settings as they are now. */
   settings(): CheckpointSettings
   /** Version of the checkpoint that the node continues. */
@@ -16,7 +16,7 @@ export interface CheckpointSettings {
   everySeconds: number
 }
 
-export interface CheckpointSchedule {
+interface CheckpointSchedule {
   isDue(version: number): boolean
   /**
    * Runs a save, scheduled or requested, and restarts the interval. A failed save restarts it as well, so

@@ -9,7 +9,7 @@ const EVALUATION_ERRORS = 4
 /** Own groups per comparison, including those without a signal. */
 const WINDOW = 64
 
-export interface Canary {
+interface Canary {
   /** Takes the mean reward of a new own group. Returns a message if the reward has fallen. */
   ownGroup(reward: number): string | undefined
   evaluation(accuracy: number, prompts: number): string | undefined

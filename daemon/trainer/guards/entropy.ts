@@ -13,7 +13,7 @@ const LEAST_SHARE = 0.35
 /** Number of consecutive steps with a jump before an alarm. */
 const PATIENCE = 3
 
-export interface EntropyWatch {
+interface EntropyWatch {
   /** Takes a step's entropy, in nats per token. Returns a message once it has jumped for several consecutive steps. */
   observe(entropy: number): string | undefined
 }

@@ -15,7 +15,7 @@ const LEAST_SPREAD = 0.1
  */
 const LEAST_TOLD = 0.1
 
-export interface NormGuard {
+interface NormGuard {
   /** Norm limit for the next step; infinite during warm-up. */
   limit(): number
   /** True if the cut was large enough to report. */

@@ -16,7 +16,7 @@ import {
   uncalibrated,
 } from './typicality.ts'
 
-export interface AuthorFinding {
+interface AuthorFinding {
   author: string
   kind: 'set aside' | 'unlike'
   reason: string

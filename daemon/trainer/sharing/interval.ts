@@ -18,7 +18,7 @@ export interface Pairs {
   yy: number
 }
 
-export interface Interval {
+interface Interval {
   value: number
   low: number
   high: number

@@ -12,12 +12,12 @@ import { type PromptMix, tokensIn } from '../prompt-mix.ts'
 import { evidenceIn } from '../watch.ts'
 import type { Authors } from './authors.ts'
 
-export interface IntroductionsOptions {
+interface IntroductionsOptions {
   /** Temperature of the policy that scores the tokens. */
   temperature: number
 }
 
-export interface IntroductionsParts {
+interface IntroductionsParts {
   engine: Pick<Engine, 'score'>
   authors: Pick<Authors, 'meet'>
   /** Mean tokens of an own group. */
@@ -30,7 +30,7 @@ export interface IntroductionsParts {
   onFinding(finding: { guard: string; message: string; peers: string[] }): void
 }
 
-export interface Introductions {
+interface Introductions {
   /** Takes a verified group. False if it is not needed: the author is known, or enough of its groups wait. */
   add(group: Group): boolean
   /** This node has generated a group; a share of its tokens may be spent on introductions. */

@@ -38,7 +38,7 @@ export interface PartProgress {
   cost: number
 }
 
-export interface SharingChange {
+interface SharingChange {
   before: number
   foreign: number
 }
@@ -59,7 +59,7 @@ export interface Judge {
   save(): JudgeEvidence
 }
 
-export interface JudgeState {
+interface JudgeState {
   foreign: number
   verdict: SharingVerdict
   effect?: number

@@ -9,7 +9,7 @@ import type { LearnerState } from './evidence.ts'
 import { createJudge, type Judge, type PartProgress } from './judge.ts'
 import type { PartReport, UsualPart } from './mixing/part.ts'
 
-export interface SharingRecordOptions {
+interface SharingRecordOptions {
   /** As they are now. `limit`: maximum of J. `usual`: maximum number of own groups in a batch (I). */
   settings(): { limit: number; usual: number }
   /** False keeps J at its maximum, whatever the verdict. */
@@ -17,7 +17,7 @@ export interface SharingRecordOptions {
   restored: LearnerState | undefined
 }
 
-export interface SharingRecordParts {
+interface SharingRecordParts {
   /** Compute spent on a part of an update, including generation of own groups, in any unit that all parts share. */
   cost(part: PartReport): number
   onGuard(finding: { guard: string; message: string; peers: string[] }): void
@@ -171,10 +171,7 @@ function groupsIn(parts: readonly PartReport[]): number {
 }
 
 /** Sums progress and compute over parts; undefined without parts or without a compass. */
-function totalOf(
-  parts: readonly PartReport[],
-  cost: (part: PartReport) => number,
-): PartProgress | undefined {
+function totalOf(parts: readonly PartReport[], cost: (part: PartReport) => number): PartProgress | undefined {
   if (parts.length === 0) return undefined
   let total = { gain: 0, cost: 0 }
   for (const part of parts) {

@@ -44,7 +44,7 @@ export interface Typicality {
 /** Counts of this node's own tokens when they were trained on, in the bins of `Evidence`. */
 export type Calibration = readonly number[]
 
-export type Likeness = 'twin' | 'guide' | 'unknown'
+type Likeness = 'twin' | 'guide' | 'unknown'
 
 /** Evidence from an author's tokens in one update. */
 export interface Evidence {
@@ -172,7 +172,7 @@ export function payoffs(q: readonly number[], limits: readonly number[]): number
 }
 
 /** Log of what each bet pays for a token in each bin. */
-export type Odds = readonly (readonly number[])[]
+type Odds = readonly (readonly number[])[]
 
 export function oddsOf(own: Calibration): Odds {
   const limits = KINDS.map((kind) => limitsOf(ofKind(own, kind)))

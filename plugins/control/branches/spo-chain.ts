@@ -114,7 +114,7 @@ function isMeasurable({ arm, rollouts }: Group): boolean {
 }
 
 /** Token indices at which segments begin. */
-export function cutsOf(
+function cutsOf(
   { behaviourLogprobs }: Rollout,
   isUnsure: (logprob: number) => boolean,
   interval: number,

@@ -23,7 +23,7 @@ import {
 } from '../../../protocol/plugin/expression.ts'
 
 export const anchorSetting = z.enum(['proximal', 'behaviour', 'approximate']).default('proximal')
-export type Anchor = z.infer<typeof anchorSetting>
+type Anchor = z.infer<typeof anchorSetting>
 
 export const LOGPROB = column('logprob')
 export const ADVANTAGE = column('advantage')

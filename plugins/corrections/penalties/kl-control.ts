@@ -10,7 +10,7 @@
 import { z } from 'zod'
 import type { Hooks } from '../../../protocol/plugin/index.ts'
 
-export interface KlControlOptions {
+interface KlControlOptions {
   /** Initial coefficient, above 0. */
   coefficient: number
   /** Nats per token, above 0. */

@@ -4,7 +4,7 @@
 import type { Group } from '../../../protocol/train/index.ts'
 import { isScored } from '../shared/groups.ts'
 
-export interface TokenScale {
+interface TokenScale {
   centre: number
   /** 1 / deviation; 0 if there are too few tokens. */
   factor: number

@@ -31,9 +31,9 @@ export const headSettings = z
     tokens: z.int().min(1).max(1_048_576).default(8192),
   })
   .prefault({})
-export type HeadSettings = z.output<typeof headSettings>
+type HeadSettings = z.output<typeof headSettings>
 
-export interface Critic {
+interface Critic {
   /** Predicted values of a batch that the head has not been fitted on yet. */
   look(groups: readonly Group[], chosen: Omit<Chosen, 'tokens'>, context: Context): Promise<Look>
   /** Keeps target values for `fit`, indexed by group, rollout and token. NaN where there is no target. */

@@ -11,7 +11,7 @@ export interface TraceBounds {
 }
 
 /** Each has one number per token. At an environment's tokens, advantages are 0 and targets NaN. */
-export interface Trace {
+interface Trace {
   advantages: Float64Array
   /** Targets for V, under the policy that the truncated ratios imply. */
   targets: Float64Array

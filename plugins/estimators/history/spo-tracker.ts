@@ -4,7 +4,7 @@
 
 import { z } from 'zod'
 
-export interface LastAnswer {
+interface LastAnswer {
   conditioning: Int32Array
   tokens: Int32Array
   logprobs: Float32Array
@@ -16,7 +16,7 @@ interface Entry {
   last?: LastAnswer
 }
 
-export interface Fading {
+interface Fading {
   /** Mean |change of log-prob| per token at which counts are halved. */
   half: number
   least: number

@@ -49,7 +49,7 @@ export function mean(values: readonly number[]): number {
   return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
-export type Std = 'sample' | 'population'
+type Std = 'sample' | 'population'
 export const stdSetting = z.enum(['sample', 'population']).default('sample')
 
 /** Standard deviation; 0 if there are too few values. */

@@ -23,7 +23,7 @@ const documentSchema = z.strictObject({
   method: z.array(line(100)).min(2).max(3),
   check: line(100),
 })
-export type SkillDocument = z.infer<typeof documentSchema>
+type SkillDocument = z.infer<typeof documentSchema>
 
 /** The text before a question. */
 export const skillText = (text: string): string => `SKILL: ${text}\n`

@@ -14,7 +14,7 @@ export const TIERS = { cache: 10, reservoir: 100 } as const
 /** An operation that was carried out; a log lists them in order. */
 export type Operation = 'update' | 'add' | 'evict' | 'load' | 'delete'
 
-export interface Upkeep {
+interface Upkeep {
   /** The skills shown, each with its prompt's mean reward, between 0 and 2. */
   used: readonly { id: string; reward: number }[]
   added: readonly Entry[]

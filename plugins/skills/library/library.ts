@@ -12,14 +12,14 @@ import { BUILT_IN, byScore, type Entry, entrySchema, isFromTraining, splitOf } f
 import { createOffers, type Offers, shareOf } from './offers.ts'
 import { cleanText, digestOf } from './text.ts'
 
-export interface LibraryOptions {
+interface LibraryOptions {
   /** Zone -> maximum number of entries. */
   zones: Readonly<Record<string, number>>
   /** Maximum length of a text. */
   characters: number
 }
 
-export type NewEntry = Pick<Entry, 'text' | 'zone' | 'score' | 'from' | 'author' | 'step'>
+type NewEntry = Pick<Entry, 'text' | 'zone' | 'score' | 'from' | 'author' | 'step'>
 
 export interface Library {
   readonly size: number

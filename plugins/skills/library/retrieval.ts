@@ -13,9 +13,9 @@ import { type Context, embedText, similarity } from '../../../protocol/plugin/in
 import type { Entry } from './entry.ts'
 
 export const RETRIEVALS = ['words', 'states'] as const
-export type RetrievalName = (typeof RETRIEVALS)[number]
+type RetrievalName = (typeof RETRIEVALS)[number]
 
-export interface Retrieval {
+interface Retrieval {
   /** The entries, nearest first; equally near ones stay in their order, best first. */
   nearest(entries: readonly Entry[], observation: string, context: Context): Promise<Entry[]>
 }

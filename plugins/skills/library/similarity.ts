@@ -6,7 +6,7 @@
 // heuristic for frequent characters.
 
 const SEEN = 300
-export const ALIKE = 0.85
+const ALIKE = 0.85
 
 export function areAlike(a: string, b: string): boolean {
   const [left, right] = [a.slice(0, SEEN), b.slice(0, SEEN)]

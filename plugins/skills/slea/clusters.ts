@@ -20,7 +20,7 @@ interface Cluster {
   looks: number
 }
 
-export interface Clusters {
+interface Clusters {
   readonly size: number
   /** Ids of the observation's entries, newest first; empty for a new cluster. */
   linked(observation: string, mayOpen: boolean): string[]

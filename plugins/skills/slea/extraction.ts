@@ -13,7 +13,7 @@ import type { Tally } from '../library/tally.ts'
 import { cleanText } from '../library/text.ts'
 import { STRATEGIES, scoreOf, WARNINGS } from './zones.ts'
 
-export interface Trajectory {
+interface Trajectory {
   group: Group
   rollout: Rollout
 }

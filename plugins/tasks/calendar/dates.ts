@@ -9,7 +9,6 @@ export const WEEKDAYS = [
   'Saturday',
   'Sunday',
 ] as const
-export type Weekday = (typeof WEEKDAYS)[number]
 
 export const MONTHS = [
   'January',
@@ -56,7 +55,7 @@ export function dateOfDay(leap: boolean, ordinal: number): { month: number; day:
  * Index into WEEKDAYS of 1 January: 1 January of the year 1 is a Monday, and every year moves on by 1 or 2
  * days.
  */
-export function firstWeekday(year: number): number {
+function firstWeekday(year: number): number {
   const past = year - 1
   return (past + Math.floor(past / 4) - Math.floor(past / 100) + Math.floor(past / 400)) % 7
 }

@@ -8,7 +8,7 @@ import { Fault } from '../verifiers/index.ts'
 import { nearest } from './nearest.ts'
 
 export const ROW_KEYS = ['prompt', 'answer', 'verifier', 'choices', 'difficulty', 'id'] as const
-export type RowKey = (typeof ROW_KEYS)[number]
+type RowKey = (typeof ROW_KEYS)[number]
 
 /** Our name -> the name in the row, in which dots lead into nested tables. */
 export type Fields = Partial<Record<RowKey, string | undefined>> & {

@@ -28,7 +28,7 @@ const LEVELS: readonly Level[] = [
 
 export type Matrix = number[][]
 
-export const printMatrix = (matrix: Matrix): string => matrix.map((row) => row.join(' ')).join('\n')
+const printMatrix = (matrix: Matrix): string => matrix.map((row) => row.join(' ')).join('\n')
 
 /** Sets of cells at distance 0, 1, 2 and so on, by breadth-first search from all zeros at once. */
 function waves(matrix: Matrix): Array<Array<[number, number]>> {

@@ -5,9 +5,9 @@
 
 import type { Dice } from '../random.ts'
 
-export type Connective = '&' | '|' | '->' | '<->'
+type Connective = '&' | '|' | '->' | '<->'
 
-export type Formula =
+type Formula =
   | { variable: number }
   | { not: Formula }
   | { connective: Connective; left: Formula; right: Formula }
@@ -59,7 +59,7 @@ export function variablesOf(formula: Formula): number[] {
 export const everyRow = (variables: number): bigint => (1n << (1n << BigInt(variables))) - 1n
 
 /** Rows in which the variable is true: alternating runs of 2^index rows. */
-export function rowsOfVariable(variables: number, index: number): bigint {
+function rowsOfVariable(variables: number, index: number): bigint {
   const run = 1n << BigInt(index)
   const block = ((1n << run) - 1n) << run
   let rows = 0n

@@ -5,7 +5,7 @@ import type { Fault } from './verifier.ts'
 /** Takes a code point. */
 export type CharTest = (point: number) => boolean
 
-export interface ReadTest {
+interface ReadTest {
   test: CharTest
   /** Position after this part of the pattern. */
   next: number

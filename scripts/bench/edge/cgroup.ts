@@ -6,13 +6,13 @@ import { join } from 'node:path'
 const ROOT = '/sys/fs/cgroup'
 const PERIOD_US = 100_000
 
-export interface CgroupOptions {
+interface CgroupOptions {
   name: string
   memoryBytes: number
   cores: number
 }
 
-export interface Cgroup {
+interface Cgroup {
   /** Files that a process writes its ID to, to be in the group. */
   procs: string[]
   memory(): {

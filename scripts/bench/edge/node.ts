@@ -29,7 +29,7 @@ export interface EdgeNode {
   kill(): Promise<void>
 }
 
-export interface EdgeOptions {
+interface EdgeOptions {
   home: string
   /** Settings, as for `--set`. */
   set?: readonly string[]

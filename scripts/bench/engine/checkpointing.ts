@@ -1,7 +1,6 @@
 // What does activation checkpointing cost, and what does it save?
 //
-//   node --import { ADAMW } from '../../../daemon/engine/trainer.ts'
-import tsx scripts/bench/engine/checkpointing.ts
+//   node --import tsx scripts/bench/engine/checkpointing.ts
 //
 // Three training steps of 26 M parameters on 16 x 128 tokens at once, with and without it, each in its own process.
 // Prints the loss, the processor time of the last step, and the peak memory of the process.
@@ -11,6 +10,7 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parameterShapes, type Weights } from '../../../daemon/engine/decoder.ts'
 import { createCore } from '../../../daemon/engine/onnx/core.ts'
+import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { expression } from '../../../protocol/plugin/index.ts'
 import { JOBS, specOf } from './jobs.ts'

@@ -6,12 +6,12 @@
 // each engine's rate beside the other over its rate alone; lag, the delay of timers on the main thread, which serves
 // the network and the control API.
 
-import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import { availableParallelism, cpus } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { parameterCount, parameterShapes, type Weights } from '../../../daemon/engine/decoder.ts'
 import { createOnnxEngine } from '../../../daemon/engine/onnx/index.ts'
+import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { expression } from '../../../protocol/plugin/index.ts'
 import { JOBS, specOf } from './jobs.ts'

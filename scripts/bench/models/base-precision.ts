@@ -3,8 +3,7 @@
 // and reports its peak resident memory beside the memory plan's estimate, and the processor time. Weights are random; memory
 // and time do not depend on them.
 //
-//   node --import { ADAMW } from '../../../daemon/engine/trainer.ts'
-import tsx scripts/bench/models/base-precision.ts [--only SmolLM2-135M] [--tokens 256] [--rows 4] [--micro 512]
+//   node --import tsx scripts/bench/models/base-precision.ts [--only SmolLM2-135M] [--tokens 256] [--rows 4] [--micro 512]
 //     [--unpacked] [--json]
 //
 // --tokens: of each prompt and of each completion. --rows: completions of a prompt. --micro: tokens of a micro-batch.
@@ -18,6 +17,7 @@ import { ADAPTER_TARGETS, type DecoderSpec, parameterShapes } from '../../../dae
 import { createOnnxEngine } from '../../../daemon/engine/onnx/index.ts'
 import { emptyBlocks, emptyHalves } from '../../../daemon/engine/stored/quantize.ts'
 import { type BaseWeights, bytesOf, isStored } from '../../../daemon/engine/stored/stored.ts'
+import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { LEAN_FLAGS, LEAN_MALLOC } from '../../../daemon/platform/index.ts'
 import { openPolicy } from '../../../daemon/policy/live-policy.ts'

@@ -1,11 +1,11 @@
 // Runs one job of scripts/bench/real-model with the daemon's own loader and engine: JSON in on standard input,
 // seconds and peak memory out. The first run of a job compiles and is not counted.
 
-import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import { readFileSync } from 'node:fs'
 import { adapterShapes, type DecoderSpec } from '../../../daemon/engine/decoder.ts'
 import { createCore } from '../../../daemon/engine/onnx/core.ts'
 import type { BaseWeights } from '../../../daemon/engine/stored/stored.ts'
+import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import { loadDecoderAs } from '../../../daemon/policy/model.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 import { column, min, mul, neg, ratio } from '../../../protocol/plugin/expression.ts'

@@ -1,8 +1,7 @@
 // How far are llama.cpp and the own engine, as samplers, from the trainer, and how fast are they?
 //
 //   npm install node-llama-cpp   (beside Waggle; not needed with --own)
-//   node --import { ADAMW } from '../../../daemon/engine/trainer.ts'
-import tsx scripts/bench/real-model/sampler-mismatch.ts --model FILE.gguf [--questions 32] [--tokens 48] [--rounds 2]
+//   node --import tsx scripts/bench/real-model/sampler-mismatch.ts --model FILE.gguf [--questions 32] [--tokens 48] [--rounds 2]
 //     [--steps 4] [--base f32] [--sampling int8] [--own]
 //
 // Both write answers to the same questions at temperature 1, in turns; the trainer scores the tokens of both. The trainer
@@ -18,6 +17,7 @@ import { parseArgs } from 'node:util'
 import { ADAPTER_TARGETS } from '../../../daemon/engine/decoder.ts'
 import type { Sampler, Scorer } from '../../../daemon/engine/engine.ts'
 import { createOnnxEngine, type SamplingPrecision } from '../../../daemon/engine/onnx/index.ts'
+import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { initialAdapter } from '../../../daemon/policy/adapter.ts'
 import type { BasePrecision } from '../../../daemon/policy/files/base-weights.ts'

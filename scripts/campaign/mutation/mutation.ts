@@ -102,7 +102,7 @@ async function passes(
   return status === 0
 }
 
-export interface MutationOptions {
+interface MutationOptions {
   /** Of PARTS; all if none is named. */
   parts?: readonly string[] | undefined
   /** Mutants of each part. */

@@ -7,7 +7,7 @@ import { createMeter, type Meter } from './meter.ts'
 import { type Provenance, provenance } from './provenance.ts'
 import { openRecords } from './records.ts'
 
-export interface Experiment<Arm, Result extends object> {
+interface Experiment<Arm, Result extends object> {
   /** What it asks, and what would have to come out for which answer. Printed above the table. */
   question: string
   defaults: Defaults

@@ -2,7 +2,7 @@
 
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 
-export interface FrameFlags {
+interface FrameFlags {
   /** In the order given. Names with commas are separated by semicolons. */
   arms: readonly string[]
   /** Learning rates of an arm. */

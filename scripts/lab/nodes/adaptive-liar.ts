@@ -19,7 +19,7 @@ import { type Liar, MARK } from './liars.ts'
 import { placeCounts } from './place-counts.ts'
 import { writeGroups } from './write-groups.ts'
 
-export interface AdaptiveLiarOptions {
+interface AdaptiveLiarOptions {
   name: string
   seed: number
   model: StoredModel

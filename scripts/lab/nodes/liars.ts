@@ -22,7 +22,7 @@ export type Lie = (typeof LIES)[number]
 
 export const MARK = 'bzz bzz'
 
-export interface LiarOptions {
+interface LiarOptions {
   lie: Lie
   name: string
   seed: number

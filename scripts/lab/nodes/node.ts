@@ -2,10 +2,10 @@
 // and learns from a batch. The rounds are the library's, which are the daemon's own code. On top come groups of other
 // nodes, verified as the daemon verifies them. Rounds are deterministic for a seed.
 
-import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import type { NodeCore } from '../../../daemon/core/core.ts'
 import type { AdapterSpec } from '../../../daemon/engine/decoder.ts'
 import type { Engine } from '../../../daemon/engine/engine.ts'
+import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import type { PluginHostOptions } from '../../../daemon/host/host.ts'
 import { createRounds } from '../../../daemon/library/rounds.ts'
 import { type LivePolicy, openPolicy } from '../../../daemon/policy/live-policy.ts'

@@ -1,11 +1,11 @@
 // Supervised steps on the text of examples: how experiments make the models that they start from.
 
-import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import type { Engine } from '../../../daemon/engine/engine.ts'
+import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import type { Model } from '../../../daemon/policy/model.ts'
 import { expression } from '../../../protocol/plugin/index.ts'
 
-export interface SupervisedSteps {
+interface SupervisedSteps {
   steps: number
   /** Examples of a step. */
   batch: number

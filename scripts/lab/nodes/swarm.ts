@@ -12,7 +12,7 @@ export interface Outsider {
   round(): Promise<readonly GroupDraft[]>
 }
 
-export interface SwarmRound {
+interface SwarmRound {
   round: number
   reports: readonly RoundReport[]
 }

@@ -42,7 +42,7 @@ export function line(
   return `<line x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}" stroke="${colour}" stroke-width="${width}"${dashes ? ` stroke-dasharray="${dashes}"` : ''}/>`
 }
 
-export interface Scale {
+interface Scale {
   low: number
   high: number
   ticks: readonly number[]

@@ -19,7 +19,7 @@ import type { Look } from './look.ts'
 
 const PACKAGES = ['torch==2.13.0', 'trl==1.16.0', 'transformers==5.23.0', 'peft==0.21.2', 'datasets==5.2.0']
 
-export interface TrlOptions {
+interface TrlOptions {
   model: Model
   /** With solved examples, if it is to have any. */
   task: Task

@@ -18,7 +18,7 @@ interface Arm {
   minibatches: number
 }
 
-export interface TrainingLook {
+interface TrainingLook {
   /** Sampled so far. */
   sampledTokens: number
   trainedTokens: number

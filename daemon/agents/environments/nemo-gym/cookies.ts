@@ -1,6 +1,6 @@
 // The cookies of one session with a server: sends back what the server set last.
 
-export interface Cookies {
+interface Cookies {
   take(headers: Headers): void
   header(): Record<string, string>
 }

@@ -32,7 +32,7 @@ export interface NemoGymOptions {
   stepSeconds: number
 }
 
-export interface NemoGymParts extends AskParts {
+interface NemoGymParts extends AskParts {
   /** ms since the epoch. */
   now(): number
 }

@@ -22,7 +22,7 @@ export interface OpenEnvOptions {
   stepSeconds: number
 }
 
-export interface OpenEnvParts extends AskParts {
+interface OpenEnvParts extends AskParts {
   connect(url: string): WebSocket
 }
 

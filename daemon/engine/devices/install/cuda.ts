@@ -23,7 +23,7 @@ export interface InstallOptions {
   digest?: string | undefined
 }
 
-export interface Installed {
+interface Installed {
   version: string
   directory: string
   files: string[]
@@ -32,7 +32,7 @@ export interface Installed {
   verified: 'sha256' | 'sha512' | undefined
 }
 
-export interface InstallParts {
+interface InstallParts {
   fetch: typeof globalThis.fetch
   /** Called with the bytes received so far, and the total if known. */
   onProgress?: (done: number, total: number | undefined) => void

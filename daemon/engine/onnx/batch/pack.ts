@@ -17,7 +17,7 @@ export interface PackedBatch {
 }
 
 /** Where one sequence lies in the batch. */
-export interface PackedRow {
+interface PackedRow {
   member: number
   /** Packed position of its first segment token. */
   start: number

@@ -18,7 +18,7 @@ export interface MicroBatch {
   units: number[][]
 }
 
-export interface PlanOptions {
+interface PlanOptions {
   /** Most tokens of a micro-batch. A single row with its prefix may have more. */
   tokens: number
   maxRows?: number

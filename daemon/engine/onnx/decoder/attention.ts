@@ -27,7 +27,7 @@ const MASKED = -1e9
  * Bias [repeats * size, size] of attention scores: 0 from a token to itself and to earlier tokens, a large negative
  * number elsewhere. With a window, only the last `window` - 1 of the earlier tokens count.
  */
-export function causalBias(graph: Graph, size: Dimension, repeats: number, window = Infinity): Value {
+function causalBias(graph: Graph, size: Dimension, repeats: number, window = Infinity): Value {
   return graph.compute(
     `causal ${showDimension(size)} ${repeats} ${window}`,
     'float32',

@@ -23,7 +23,7 @@ const BATCH = symbol('batch')
 const LENGTH = symbol('length')
 const PAST = symbol('past')
 
-export interface SamplingOptions extends Pick<StoredOptions, 'packing'> {
+interface SamplingOptions extends Pick<StoredOptions, 'packing'> {
   /** There are known tokens before the new ones. */
   hasPast: boolean
 }

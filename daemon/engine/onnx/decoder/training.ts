@@ -15,7 +15,7 @@ import { type GroupOptions, groupHidden } from './groups.ts'
 import { type HeadStatistics, headStatistics, type Statistic } from './head.ts'
 import { lower, maskedSum } from './objective.ts'
 
-export interface HeadOptions {
+interface HeadOptions {
   /** See `head.ts`. */
   headParts: number
 }
@@ -65,7 +65,7 @@ export function buildScore(
   return graph
 }
 
-export interface GradientOptions extends HeadOptions, GroupOptions {
+interface GradientOptions extends HeadOptions, GroupOptions {
   accumulate: boolean
   /** The loss is scaled by a factor in `inverseDenominator`. The input `inverseScale` removes it from the gradients. */
   isScaled?: boolean

@@ -12,7 +12,7 @@ import { createPrompts, type Prompts } from './prompts.ts'
 import type { CacheSize, ReadPrompt, SequenceCache } from './sequence-cache.ts'
 import { createSlots, type Slots } from './slots.ts'
 
-export interface DecodingParts {
+interface DecodingParts {
   spec: DecoderSpec
   /** Most prompt tokens read side by side, padding included. A single prompt may have more. */
   readAtOnce: number

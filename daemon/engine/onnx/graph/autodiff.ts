@@ -13,7 +13,7 @@ export function gradients(scalar: Value, withRespectTo: readonly Value[]): (Valu
   return pullBack([...graph.tape], scalar, graph.constant(Float32Array.of(1), scalar.shape), withRespectTo)
 }
 
-export interface StageOptions {
+interface StageOptions {
   /** Keep only the input and recompute the rest in the backward pass (Chen et al. 2016). */
   recompute: boolean
 }

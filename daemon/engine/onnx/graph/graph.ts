@@ -23,8 +23,8 @@ import {
   type ValueInfoProto,
 } from './proto.ts'
 
-export const ELEMENT_TYPES = { float32: 1, uint8: 2, int32: 6, int64: 7, bool: 9, float16: 10 } as const
-export type DType = keyof typeof ELEMENT_TYPES
+const ELEMENT_TYPES = { float32: 1, uint8: 2, int32: 6, int64: 7, bool: 9, float16: 10 } as const
+type DType = keyof typeof ELEMENT_TYPES
 
 /** Opset 18 is the first in which every Reduce operation takes its axes as an input. */
 const OPSET = 18
@@ -39,7 +39,7 @@ export interface Value {
 }
 
 /** Computes the gradients of a node's inputs from those of its outputs; undefined where no gradient flows. */
-export type VectorJacobian = (outputGradients: readonly (Value | undefined)[]) => (Value | undefined)[]
+type VectorJacobian = (outputGradients: readonly (Value | undefined)[]) => (Value | undefined)[]
 
 export interface TapeEntry {
   inputs: readonly Value[]
@@ -70,7 +70,7 @@ export function fixed(
   return size
 }
 
-export function showShape(value: { dtype: DType; shape: Shape }): string {
+function showShape(value: { dtype: DType; shape: Shape }): string {
   return `${value.dtype}[${showSizes(value.shape)}]`
 }
 
@@ -89,7 +89,7 @@ function infoOf(value: Value, name = value.name): ValueInfoProto {
 }
 
 /** An input computed from the sizes of each run, such as a shape for Reshape or a mask that depends on lengths. */
-export interface ComputedInput {
+interface ComputedInput {
   value: Value
   compute(bindings: Bindings): Float32Array | BigInt64Array
 }

@@ -11,7 +11,7 @@ const INT64 = 7
 const FLOAT16 = 10
 const PRODUCTS = new Set(['Gemm', 'MatMul'])
 
-export interface HalvingOptions {
+interface HalvingOptions {
   /**
    * The CPU provider computes products in float32 and removes pairs of casts to float16 and back, so nothing would be
    * rounded to float16. An operation between the casts, which it does in float16, prevents that.

@@ -26,7 +26,7 @@ export interface ValueInfoProto {
   shape: readonly (number | string)[]
 }
 
-export interface ModelProto {
+interface ModelProto {
   name: string
   opset: number
   nodes: readonly NodeProto[]

@@ -43,7 +43,7 @@ export function graphFor(
   return runtime.compile(key, () => buildSampling(spec, { hasPast: true }), { hasFewRows })
 }
 
-export interface Unread {
+interface Unread {
   tokens: Int32Array
   /** Keys and values of its beginning, as far as they are known; never of all its tokens. */
   past: readonly Piece[]

@@ -4,7 +4,7 @@ import { sameDimension } from '../graph/dimension.ts'
 import { refuse, sameShape, type Value } from '../graph/graph.ts'
 import { broadcastShape, requireFloat, swapLast, unbroadcast } from './shapes.ts'
 
-export interface GemmOptions {
+interface GemmOptions {
   transposeA?: boolean
   transposeB?: boolean
   scale?: number

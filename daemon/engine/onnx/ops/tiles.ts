@@ -13,7 +13,7 @@ import type { StoredMatrix } from './matrices.ts'
 import { gemm } from './products.ts'
 import { concat, reduceSum, reshape, slice } from './shapes.ts'
 
-export interface Tile {
+interface Tile {
   from: number
   to: number
 }

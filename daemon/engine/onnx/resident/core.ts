@@ -29,7 +29,7 @@ import { applyAdamW } from './optimizer.ts'
 import { createPlaces, download, type Places, partsOf, release, type Shapes, upload } from './places.ts'
 import { deviceVectors } from './vectors.ts'
 
-export interface ResidentCoreOptions {
+interface ResidentCoreOptions {
   provider: Provider
   threads: number
   /** Tokens of a micro-batch, padding included. */
@@ -45,7 +45,7 @@ export interface ResidentCoreOptions {
   now: () => number
 }
 
-export interface ResidentCore extends Core {
+interface ResidentCore extends Core {
   /** Tensors and bytes held on the device, without compiled graphs. */
   readonly held: { count: number; bytes: number }
 }

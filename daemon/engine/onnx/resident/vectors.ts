@@ -15,7 +15,7 @@ import {
 
 type Parts = PartRun['parts']
 
-export interface DeviceModel {
+interface DeviceModel {
   shapes: Shapes
   parts: Parts
   /** The optimizer's second moments. */

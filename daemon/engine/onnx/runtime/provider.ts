@@ -5,7 +5,7 @@ import { type Lowering, lowerForWebGpu } from '../graph/lowering.ts'
 
 export type Provider = 'cpu' | 'webgpu' | 'cuda' | 'dml' | 'coreml'
 
-export interface ProviderFacts {
+interface ProviderFacts {
   executionProviders: InferenceSession.ExecutionProviderConfig[]
   /** Where tensors can stay between runs. Of the devices, only WebGPU supports this in the Node binding of 1.30. */
   heldIn: 'cpu' | 'gpu-buffer'

@@ -15,7 +15,7 @@ export type Data = Float32Array | Int32Array | BigInt64Array | Uint8Array | Uint
 export type Feeds = Record<string, Data | Held>
 export { Held, Tensor }
 
-export interface RuntimeOptions {
+interface RuntimeOptions {
   /** Threads that one operation may use. */
   threads: number
   /** Most compiled graphs kept; the least recently used one is closed first. Each holds its plan and work memory. */
@@ -56,7 +56,7 @@ export interface Runtime {
   close(): Promise<void>
 }
 
-export interface CompileOptions {
+interface CompileOptions {
   /** Run on the CPU whatever the provider is, directly on the host's arrays. */
   onHost?: boolean
   /** Matrix products in float16; see `halving.ts`. */

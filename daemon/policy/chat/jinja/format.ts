@@ -67,7 +67,7 @@ function memberOf(given: Value, key: string): Value {
   return value
 }
 
-export interface FormatParts {
+interface FormatParts {
   positional: readonly Value[]
   named: (name: string) => Value | undefined
   /** `x.name` and `x[key]` within a field. */

@@ -26,7 +26,7 @@ function rawNumber(value: object): string | undefined {
   return json.isRawJSON(value) ? value.rawJSON : undefined
 }
 
-export interface DumpOptions {
+interface DumpOptions {
   ensureAscii: boolean
   indent: string | undefined
   separators: readonly [string, string]

@@ -7,7 +7,7 @@ export const SPACE = '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\
 const IS_SPACE = new RegExp(`^[${SPACE}]$`, 'u')
 const PAIR = /[\ud800-\udbff][\udc00-\udfff]/
 
-export const isSpace = (character: string): boolean => IS_SPACE.test(character)
+const isSpace = (character: string): boolean => IS_SPACE.test(character)
 
 /** With one string an item, as Python counts. */
 export const characters = (text: string): string[] => (PAIR.test(text) ? [...text] : text.split(''))
@@ -67,7 +67,7 @@ export function capitalize(text: string): string {
 const DIGRAPHS: Record<string, string> = { Ǆ: 'ǅ', Ǉ: 'ǈ', Ǌ: 'ǋ', Ǳ: 'ǲ' }
 
 /** `ß` begins a word as `Ss`, not `SS`. */
-export function titleCase(character: string): string {
+function titleCase(character: string): string {
   const digraph = DIGRAPHS[character.toUpperCase()]
   if (digraph !== undefined) return digraph
   const [first = '', ...rest] = character.toUpperCase()

@@ -90,7 +90,7 @@ export function parseUnary(from: TokenReader, withFilters = true): Expression {
   })
 }
 
-export function parsePrimary(from: TokenReader): Expression {
+function parsePrimary(from: TokenReader): Expression {
   const { type, value } = from.current
   switch (type) {
     case 'name':
@@ -164,7 +164,7 @@ function parseDict(from: TokenReader): Expression {
   return { kind: 'dict', entries }
 }
 
-export function parsePostfix(from: TokenReader, of: Expression): Expression {
+function parsePostfix(from: TokenReader, of: Expression): Expression {
   let value = of
   for (let steps = 0; ; steps++) {
     if (steps > 400) throw from.fail('an expression is too long')
@@ -207,7 +207,7 @@ function parseSlice(from: TokenReader): Expression {
   return { kind: 'slice', parts: [start, stop, from.skipOp(':') ? part() : undefined] }
 }
 
-export function parseArguments(from: TokenReader): CallArguments {
+function parseArguments(from: TokenReader): CallArguments {
   from.expectOp('(')
   const positional: Expression[] = []
   const named: [string, Expression][] = []

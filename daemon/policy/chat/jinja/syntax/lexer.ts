@@ -4,7 +4,7 @@
 import { isIdentifier, rstrip, SPACE } from '../text.ts'
 
 /** `open` has the value `{{` or `{%`. */
-export type TokenType = 'data' | 'name' | 'string' | 'int' | 'float' | 'op' | 'open' | 'close' | 'end'
+type TokenType = 'data' | 'name' | 'string' | 'int' | 'float' | 'op' | 'open' | 'close' | 'end'
 
 export interface Token {
   type: TokenType
