@@ -52,6 +52,29 @@ export function commandsOf(markdown: string): string[] {
     .filter((line) => line !== '')
 }
 
+/** What a reader does with a page, in its order: puts a block into a file, or types a line. */
+export type Deed = { put: Block } | { type: string }
+
+/**
+ * Lines are those of `commandsOf`, and commands within a sentence that are whole: `npm start`, or with a home or a model
+ * file.
+ */
+export function deedsOf(markdown: string): Deed[] {
+  const parts = markdown.matchAll(
+    /^```(?<language>\w*)[ \t]*(?<file>\S*)\n(?<text>[\s\S]*?)^```$|^ {4}(?<line>(?:waggle|npm) .*)$|`(?<inline>(?:npm|waggle) [^`\n]+(?:\n[^`\n]+)?)`/gm,
+  )
+  return [...parts].flatMap(({ groups }): Deed[] => {
+    const { language, file, text, line, inline } = groups!
+    if (file) return [{ put: { language: language!, file, text: text! } }]
+    if (inline !== undefined) {
+      const command = inline.replaceAll('\n', ' ')
+      return /^npm (ci && npm )?start|--home \S|--model \S+\.gguf/.test(command) ? [{ type: command }] : []
+    }
+    const typed = line !== undefined ? `    ${line}\n` : language === 'sh' ? `\`\`\`sh\n${text}\`\`\`\n` : ''
+    return commandsOf(typed).map((one) => ({ type: one }))
+  })
+}
+
 /** The parts of a line that run one after another, without variables set before them. */
 export const partsOf = (line: string): string[] =>
   line.split(/\s*&&\s*|\s*;\s*/).map((part) => part.replace(/^(?:[A-Z_]+=\S+ )+/, ''))

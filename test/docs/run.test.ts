@@ -2,29 +2,32 @@
 // commands and options are checked by pages.test.ts all the same.
 
 import { test } from 'vitest'
-import { blocksOf, commandsOf, read } from './blocks.ts'
+import { deedsOf, read } from './blocks.ts'
 import { openSession } from './session.ts'
 
 const LEFT_OUT: ReadonlyArray<readonly [RegExp, string]> = [
   [/^npm (ci|test)$/, 'this test is run by them'],
+  [/ plugins add /, 'needs the registry'],
+  [/^curl /, 'is another program: test/control asks the same'],
   [/^alias /, 'the session calls Waggle by its name'],
   [/ top( |$)/, 'needs a terminal: test/tui/tmux.test.ts drives it in one'],
   [/ chat( |$)/, 'needs somebody to talk to: test/cli drives it'],
   [/ssh|--on /, 'needs another machine'],
-  [/--model \w+\/\w+/, 'needs the hub'],
+  [/--model [\w~]+\/\w+|model pull|--home qwen/, 'needs the hub'],
 ]
 
-test.each(['README.md', 'docs/tutorial.md', 'docs/datasets.md', 'docs/episodes.md', 'docs/plugins.md'])(
+const PAGES = [
+  ...['README.md', 'docs/tutorial.md', 'docs/real-model.md'],
+  ...['docs/datasets.md', 'docs/episodes.md', 'docs/plugins.md'],
+]
+
+test.each(PAGES)(
   '%s can be typed as it stands',
   async (page) => {
     const session = await openSession((command) => LEFT_OUT.some(([pattern]) => pattern.test(command)))
     try {
-      for (const block of blocksOf(read(page))) {
-        if (block.file) await session.put(block)
-        if (block.language !== 'sh') continue
-        const fence = `\`\`\`sh\n${block.text}\`\`\`\n`
-        for (const line of commandsOf(fence)) await session.type(line)
-      }
+      for (const deed of deedsOf(read(page)))
+        await ('put' in deed ? session.put(deed.put) : session.type(deed.type))
     } finally {
       await session.close()
     }

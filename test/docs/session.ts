@@ -9,6 +9,9 @@ import { dirname, join } from 'node:path'
 import { parseCommandLine } from '../../daemon/cli/parse.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'
 import { createClient } from '../../daemon/control/api/client.ts'
+import { specOf } from '../../daemon/policy/architectures/index.ts'
+import { CONFIGS } from '../conformance/families.ts'
+import { byteLevelEntries, entriesOf, ggufBytes, randomWeights, tensorsOf } from '../policy/gguf/make.ts'
 import { type Block, partsOf, ROOT, waggleWords } from './blocks.ts'
 
 const PROGRAM = join(ROOT, 'daemon/cli/waggle.ts')
@@ -89,11 +92,22 @@ export async function openSession(skip: (command: string) => boolean): Promise<S
     }
   }
 
+  const finish = async (words: string[], home: string): Promise<void> => {
+    const running = start(home === '' ? words : [...words, '--home', home])
+    await until(words.join(' '), running, () => running.status === 0)
+  }
+
   const run = async (command: string, words: readonly string[]): Promise<void> => {
-    const typed = words.map((word) => (/^12D3KooW\W*$/.test(word) ? peerId! : word))
+    const typed = words.map((word) => (/^12D3KooW(?:\W*|\w{44})$/.test(word) ? peerId! : word))
     const { command: chosen, options } = parseCommandLine(typed, {}, COMMANDS)
     const home = (options.home as string | undefined) ?? ''
     homes.add(home)
+    const model = options.model as string | undefined
+    if (model?.endsWith('.gguf')) await makeModel(join(folder, model))
+    // A second start takes the place of the first, as after Ctrl-C.
+    if (chosen.name === 'up' && (await healthOf(home))) await finish(['stop'], home)
+    // By the time that a reader comes to an export, the node has saved.
+    if (chosen.name === 'export' && (await healthOf(home))) await finish(['checkpoint'], home)
     const running = start(typed)
     if ((chosen.name === 'up' && !options.detach) || (chosen.name === 'join' && !(await healthOf(home)))) {
       const said = chosen.name === 'up' ? '  next ' : 'joined '
@@ -111,7 +125,7 @@ export async function openSession(skip: (command: string) => boolean): Promise<S
     async type(line) {
       for (const part of partsOf(line)) {
         if (skip(part)) continue
-        const words = part === 'npm start' ? ['up'] : waggleWords(part)
+        const words = waggleWords(part.replace(/^npm start(?: --(?= ))?/, 'waggle up'))
         if (!words)
           throw new Error(`"${part}" is no command of Waggle, and not among those that are left out`)
         await run(part, words)
@@ -131,4 +145,12 @@ export async function openSession(skip: (command: string) => boolean): Promise<S
       await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
     },
   }
+}
+
+/** A model of a page's name: small, untrained, and a GGUF file like any other. */
+async function makeModel(path: string): Promise<void> {
+  const config = { ...CONFIGS.SmolLM2, vocab_size: 300, max_position_embeddings: 2048 }
+  const spec = specOf(config)
+  const entries = { ...entriesOf('llama', config), ...byteLevelEntries() }
+  await writeFile(path, await ggufBytes(entries, tensorsOf('llama', spec, randomWeights(spec))))
 }
