@@ -1,0 +1,80 @@
+// What averaging weights saves: tokens and processor seconds of one node alone to a held-out accuracy, divided by those of
+// one node among several. `npm run -s lab:heads-work`
+//
+// Reads the records of lab:heads and lab:alone. The control of each target is the setting of a node alone that gets there
+// with the fewest tokens, as a geometric mean over the seeds. Both are smoothed over three looks; a run that never
+// arrives counts at what it spent.
+
+import { costTo, type Reached, ratioOf, showRatio } from '../frame/reach.ts'
+import { openRecords } from '../frame/records.ts'
+import { markdown, mean } from '../frame/statistics.ts'
+import type { HeadLook } from './dense.ts'
+
+type Look = Pick<HeadLook, 'sampledTokens' | 'trainedTokens' | 'processorSeconds' | 'sampled'>
+interface WorkRun {
+  arm: string
+  rate: number
+  seed: number
+  looks: readonly Look[]
+}
+
+const UNITS: Record<string, (look: Look) => number> = {
+  'sampled tokens': ({ sampledTokens }) => sampledTokens,
+  'sampled and trained': ({ sampledTokens, trainedTokens }) => sampledTokens + trainedTokens,
+  'processor seconds': ({ processorSeconds }) => processorSeconds,
+}
+const TARGETS = [0.15, 0.16]
+const SEEDS = 100
+
+const runsOf = async (name: string): Promise<WorkRun[]> =>
+  (await openRecords<WorkRun>(`docs/results/${name}.jsonl`)).done.filter(({ seed }) => seed < SEEDS)
+const keyOf = ({ arm, rate }: WorkRun): string => `${arm} at ${rate}`
+const keysOf = (runs: readonly WorkRun[]): string[] => [...new Set(runs.map(keyOf))].sort()
+const cost = ({ looks }: WorkRun, target: number, unit: (look: Look) => number): Reached =>
+  costTo(
+    target,
+    looks.map((look) => ({ cost: unit(look), accuracy: look.sampled })),
+  )
+
+const [heads, alone] = await Promise.all([runsOf('heads'), runsOf('alone')])
+const seeds = new Set(heads.map(({ seed }) => seed))
+
+/** The runs of the cheapest setting, of those that were made with all seeds. */
+function control(target: number): WorkRun[] {
+  const settings = keysOf(alone)
+    .map((key) => alone.filter((run) => keyOf(run) === key && seeds.has(run.seed)))
+    .filter((runs) => runs.length === seeds.size)
+  const logCost = (runs: readonly WorkRun[]): number =>
+    mean(runs.map((run) => Math.log(cost(run, target, UNITS['sampled tokens']!).cost)))
+  return settings.sort((a, b) => logCost(a) - logCost(b))[0] ?? []
+}
+
+console.log(
+  markdown(
+    ['nodes and steps', 'to', 'alone', ...Object.keys(UNITS).map((unit) => `${unit}, alone / node`)],
+    keysOf(heads).flatMap((key) =>
+      TARGETS.map((target) => {
+        const controls = control(target)
+        const pairs = heads
+          .filter((run) => keyOf(run) === key)
+          .flatMap((run) => {
+            const other = controls.find(({ seed }) => seed === run.seed)
+            return other ? [{ run, other }] : []
+          })
+        return [
+          ...[key, target.toFixed(2), controls[0] ? keyOf(controls[0]) : '-'],
+          ...Object.values(UNITS).map((unit) =>
+            showRatio(
+              ratioOf(
+                pairs.map(({ run, other }) => ({
+                  over: cost(other, target, unit),
+                  under: cost(run, target, unit),
+                })),
+              ),
+            ),
+          ),
+        ]
+      }),
+    ),
+  ),
+)
