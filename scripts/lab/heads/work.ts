@@ -39,11 +39,10 @@ const cost = ({ looks }: WorkRun, target: number, unit: (look: Look) => number):
 const [heads, alone] = await Promise.all([runsOf('heads'), runsOf('alone')])
 const seeds = new Set(heads.map(({ seed }) => seed))
 
-/** The runs of the cheapest setting, of those that were made with all seeds. */
+/** The runs of the cheapest setting, of those that were made with most seeds. */
 function control(target: number): WorkRun[] {
-  const settings = keysOf(alone)
-    .map((key) => alone.filter((run) => keyOf(run) === key && seeds.has(run.seed)))
-    .filter((runs) => runs.length === seeds.size)
+  const all = keysOf(alone).map((key) => alone.filter((run) => keyOf(run) === key && seeds.has(run.seed)))
+  const settings = all.filter((runs) => runs.length === Math.max(...all.map(({ length }) => length)))
   const logCost = (runs: readonly WorkRun[]): number =>
     mean(runs.map((run) => Math.log(cost(run, target, UNITS['sampled tokens']!).cost)))
   return settings.sort((a, b) => logCost(a) - logCost(b))[0] ?? []
