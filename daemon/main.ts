@@ -208,7 +208,7 @@ export const run: Root = async (
   const heads = openHeads(
     { settings, isLineageKnown },
     {
-      ...{ policy, tasks, journal, trainedOn, phases, now },
+      ...{ policy, tasks, journal, trainedOn, phases, now, after },
       ...{ random: Math.random, wake: changed.wake, swarm: () => swarm },
       mustWait: () => wishes.paused || limits.mustWait(),
     },

@@ -40,6 +40,7 @@ export interface HeadsParts {
   phases: Pick<Phases, 'run'>
   random(): number
   now(): number
+  after(ms: number, run: () => void): () => void
   /** Wakes the train loop when heads have arrived. */
   wake(): void
   log(message: string): void
@@ -48,8 +49,8 @@ export interface HeadsParts {
 export interface NodeHeads {
   /** Call between two updates, while nothing else uses the trainer. Joins what has arrived, and begins an exchange. */
   exchange(): Promise<void>
-  /** What becomes of the weights of a peer that was just joined. Resolves once that is known, or `signal` aborts. */
-  meet(peer: string, signal: AbortSignal): Promise<WeightsMet>
+  /** What becomes of the weights of a peer that was just joined. Resolves once that is known, or it takes too long. */
+  meet(peer: string, signal?: AbortSignal): Promise<WeightsMet>
   /** The weights went back to a checkpoint. */
   reset(): void
   /** Whether the peer's weights were joined lately, so that its groups need not be trained on. */
@@ -65,6 +66,8 @@ const EVERY = 2
 /** Peers that are asked in one exchange. */
 const MOST_PEERS = 8
 const MOST_REMEMBERED = 1024
+/** How long a user who joins a peer waits for its weights. They are exchanged later as well. */
+const MEET_MS = 120_000
 
 export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const { policy, phases, isOn, now } = parts
@@ -151,14 +154,18 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       if (!isOn()) return { outcome: 'off' }
       if (!parts.isTrusted(peer)) return { outcome: 'untrusted' }
       asking.forget(peer)
-      while (!signal.aborted && !parts.mustWait()) {
-        const found = outcomeOf(peer)
-        if (found) return found
+      const late = new AbortController()
+      const cancel = parts.after(MEET_MS, () => late.abort())
+      const over = signal ? AbortSignal.any([signal, late.signal]) : late.signal
+      let found = outcomeOf(peer)
+      while (!found && !over.aborted && !parts.mustWait()) {
         isHurried = true
         parts.wake()
-        await untilToldOr(signal, ended)
+        await untilToldOr(over, ended)
+        found = outcomeOf(peer)
       }
-      return { outcome: 'not yet' }
+      cancel()
+      return found ?? { outcome: 'not yet' }
     },
 
     async exchange() {

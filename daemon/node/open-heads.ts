@@ -21,6 +21,7 @@ export interface OpenHeadsParts {
   phases: Pick<Phases, 'run'>
   random(): number
   now(): number
+  after(ms: number, run: () => void): () => void
   wake(): void
   mustWait(): boolean
 }

@@ -51,7 +51,7 @@ export interface NodeParts {
   /** Undefined while weights are not exchanged. */
   heads: {
     info(): HeadsInfo | undefined
-    meet(peer: string, signal: AbortSignal): Promise<WeightsMet>
+    meet(peer: string, signal?: AbortSignal): Promise<WeightsMet>
   }
   agents?(): AgentsInfo | undefined
   trained(): TrainingPhase[]
@@ -71,9 +71,6 @@ export interface NodeParts {
   /** Resolves when everything except the control server is down. */
   stop(request: { checkpoint: boolean }): Promise<void>
 }
-
-/** How long `join` waits for the peer's weights. They are exchanged later as well. */
-const MEET_MS = 120_000
 
 export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeControl {
   const { policy, host, swarm, telemetry, events } = parts
@@ -139,9 +136,9 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
 
     async join(request, options = {}) {
       const joined = await peers.join(request, options)
-      const limit = AbortSignal.timeout(MEET_MS)
-      const signal = options.signal ? AbortSignal.any([options.signal, limit]) : limit
-      const weights = await parts.follow(undefined, options, () => parts.heads.meet(joined.peerId, signal))
+      const weights = await parts.follow(undefined, options, () =>
+        parts.heads.meet(joined.peerId, options.signal),
+      )
       return { ...joined, weights }
     },
 

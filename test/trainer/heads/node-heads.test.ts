@@ -78,6 +78,7 @@ function play(
     phases: NO_PHASES,
     random: () => 0.5,
     now: () => 0,
+    after: () => () => {},
     wake() {},
     log: (line) => void state.lines.push(line),
   })
@@ -147,7 +148,7 @@ describe('a newcomer', () => {
     await settle()
     expect(firstOf(state.weights)).toBeCloseTo(30, 3)
     expect(state.lines).toEqual([expect.stringMatching(/^caught up: held-out 1\.0 % → 30\.0 %$/)])
-    expect(await heads.meet('a', new AbortController().signal)).toMatchObject({ outcome: 'caught up' })
+    expect(await heads.meet('a')).toMatchObject({ outcome: 'caught up' })
   })
 
   test('gives weights back that answer fewer of its questions right', async () => {
