@@ -317,6 +317,7 @@ export function createHonestNode(
         ...{ policy, tasks, journal, trainedOn, phases: NO_PHASES, now: clock.now, random: headRandom.next },
         wake: () => changed.wake(),
         mustWait: () => !life.isAlive,
+        after,
         swarm: () => watchedHeads,
       },
     )
@@ -532,6 +533,7 @@ export function createHonestNode(
         async serveRequests() {},
         async restIfDue() {},
         mustWait: () => !life.isAlive,
+        after,
       },
     )
     const skill = async () => skillOf(await trainer.weights())
