@@ -533,7 +533,6 @@ export function createHonestNode(
         async serveRequests() {},
         async restIfDue() {},
         mustWait: () => !life.isAlive,
-        after,
       },
     )
     const skill = async () => skillOf(await trainer.weights())
