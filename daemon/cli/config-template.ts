@@ -27,7 +27,7 @@ export function configTemplate(
     const chosen = key.path === 'preset' ? preset : undefined
     lines.push(
       '',
-      ...comment(isNone(key) ? { ...key, range: `as tables at the end: [[${key.path}]]` } : key),
+      ...comment(isNone(key) ? { ...key, range: `as tables at the end of the file` } : key),
       chosen === undefined ? `# ${key.path} = ${sample(key)}` : `${key.path} = ${toml(chosen)}`,
     )
   }
