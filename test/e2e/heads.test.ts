@@ -1,0 +1,44 @@
+// Daemons in a private swarm average their weights, also after one was killed.
+
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { Snapshot } from '../../protocol/api/index.ts'
+import { type Daemon, killAll, startDaemon, temporary } from './daemon.ts'
+
+let folder: Awaited<ReturnType<typeof temporary>>
+beforeEach(async () => {
+  folder = await temporary()
+})
+afterEach(async () => {
+  await killAll()
+  await folder.remove()
+})
+
+/** Catching up evaluates; four questions are enough to say that nothing broke. */
+const SETTINGS = ['eval.prompts_per_task=4']
+const start = (name: string, args: string[], more: string[] = []): Promise<Daemon> =>
+  startDaemon(join(folder.path, name), { args, settings: [...SETTINGS, ...more] })
+const averagesWith =
+  (peer: string, since = 0) =>
+  ({ heads }: Snapshot) =>
+    heads?.peers.some((one) => one.peer === peer && one.at > since)
+
+it('daemons of one lineage average weights, and go on after kill -9', async () => {
+  const first = await start('first', ['up'], ['swarm.private=true'])
+  const { peerId } = (await first.client.health())!
+  const { invite } = await first.client.send('invite', {})
+  const second = await start('second', ['join', invite])
+  const other = (await second.client.health())!.peerId
+  await first.until('it averages with the second', averagesWith(other), 120_000)
+  await second.until('it averages with the first', averagesWith(peerId), 120_000)
+  const { heads } = await second.client.snapshot()
+  expect(heads).toMatchObject({ refused: 0, lineage: (await first.client.snapshot()).heads!.lineage })
+  expect(heads!.bytesIn).toBeGreaterThanOrEqual(heads!.size)
+
+  await second.kill()
+  const killed = Date.now()
+  const again = await start('second', ['join', invite])
+  await again.until('it averages with the first again', averagesWith(peerId), 120_000)
+  await first.until('it averages with the second again', averagesWith(other, killed), 120_000)
+  for (const daemon of [first, again]) expect((await daemon.stop()).status).toBe(0)
+}, 300_000)
