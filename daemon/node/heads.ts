@@ -66,13 +66,20 @@ const EVERY = 2
 /** Peers that are asked in one exchange. */
 const MOST_PEERS = 8
 const MOST_REMEMBERED = 1024
+/** Larger models exchange nothing while all their parameters are trained: four copies of them are held meanwhile. */
+const MOST_VALUES = 64e6
 /** How long a user who joins a peer waits for its weights. They are exchanged later as well. */
 const MEET_MS = 120_000
 
 export function createNodeHeads(parts: HeadsParts): NodeHeads {
-  const { policy, phases, isOn, now } = parts
+  const { policy, phases, now } = parts
   const layout = layoutOf(policy.spec)
-  const exchange = createHeadExchange({ layout, origin: toVector(layout, policy.initial), every: EVERY })
+  const isOn = (): boolean => layout.size <= MOST_VALUES && parts.isOn()
+  const exchange = createHeadExchange({
+    layout,
+    origin: () => toVector(layout, policy.initial),
+    every: EVERY,
+  })
   const partners = createPartners({ now })
   const asking = createAsking({ size: exchange.size, lineage: policy.lineage }, parts)
   let caughtUp: HeadsInfo['caughtUp']

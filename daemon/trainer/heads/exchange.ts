@@ -11,8 +11,8 @@ import { distance, type Layout, type Vector } from './vector.ts'
 
 export interface HeadExchangeOptions {
   layout: Layout
-  /** The values that all nodes of the lineage began with. */
-  origin: Vector
+  /** The values that all nodes of the lineage began with. Asked for when the first head is made. */
+  origin(): Vector
   /** Optimizer steps between two heads of this node. */
   every: number
 }
@@ -81,8 +81,14 @@ const AHEAD = { times: 2, groups: 16 }
 /** A peer from which no head has come for so many of this node's own does not count among the nodes. */
 const ABSENT = 16
 
-export function createHeadExchange({ layout, origin, every }: HeadExchangeOptions): HeadExchange {
-  const lost = new Float32Array(layout.size)
+export function createHeadExchange({ layout, every, ...options }: HeadExchangeOptions): HeadExchange {
+  /** What rounding has lost so far. Made with the first head: a node alone needs no copies of its weights. */
+  let lost: Vector | undefined
+  let first: Vector | undefined
+  const origin = (): Vector => {
+    first ??= options.origin()
+    return first
+  }
   let made: number | undefined
   /** Weights after the last head or join, and how far own steps have led from there. */
   let from: Vector | undefined
@@ -101,7 +107,8 @@ export function createHeadExchange({ layout, origin, every }: HeadExchangeOption
       movement = (from && distance(weights, from)) || movement
       from = weights
       made = version
-      return packBeside(weights, origin, lost)
+      lost ??= new Float32Array(layout.size)
+      return packBeside(weights, origin(), lost)
     },
 
     ask(peers, weights) {
@@ -115,7 +122,8 @@ export function createHeadExchange({ layout, origin, every }: HeadExchangeOption
       if (!beside) return 'late'
       const weights = unpack(bytes, layout.size)
       if (!weights) return 'malformed'
-      for (let i = 0; i < weights.length; i++) weights[i]! += origin[i]!
+      const start = origin()
+      for (let i = 0; i < weights.length; i++) weights[i]! += start[i]!
       if (!weights.every(Number.isFinite)) return 'malformed'
       waiting.set(head.author, { ...head, weights, beside })
       return 'taken'
@@ -159,7 +167,7 @@ export function createHeadExchange({ layout, origin, every }: HeadExchangeOption
       asked = new Map()
       waiting = new Map()
       made = undefined
-      lost.fill(0)
+      lost = undefined
     },
   }
 }

@@ -51,7 +51,7 @@ export async function createHeadSwarm(
   }
   const layout = layoutOf(nodes[0]!.policy.spec)
   const origin = toVector(layout, nodes[0]!.policy.initial)
-  const exchanges = numbers.map(() => createHeadExchange({ layout, origin, every: EVERY }))
+  const exchanges = numbers.map(() => createHeadExchange({ layout, origin: () => origin, every: EVERY }))
   const random = randomStream(seed, 'network')
   let coming: { to: number; at: number; head: FetchedHead; isLost: boolean }[] = []
   let [now, bytes] = [0, 0]
