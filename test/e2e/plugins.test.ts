@@ -124,7 +124,9 @@ test('a package and a file are added, run, fail, are switched off, and the node 
   const checked = await waggle(['plugins', 'check', '--home', home])
   expect(checked).toMatchObject({ status: 0, stdout: expect.stringMatching(/hint\/advice.*control\/flaky/) })
 
-  const node = await startDaemon(home, { settings: ['swarm.enabled=false', 'training.own_groups=1'] })
+  const node = await startDaemon(home, {
+    settings: ['swarm.enabled=false', 'training.own_groups=1', 'rollout.group_size=8'],
+  })
   const ofNode = async (name: string, state: string) =>
     node.until(`${name} is ${state}`, ({ plugins }) =>
       plugins?.some((one) => one.name === name && one.state === state),
@@ -135,13 +137,14 @@ test('a package and a file are added, run, fail, are switched off, and the node 
     expect.stringMatching(/plugin flaky is off: commit: it has had enough/),
   )
   const step = off.training!.step
-  const later = await node.until('it has learnt on', ({ training }) => training!.step > step + 2)
+  // The model hardly answers a question that begins with other words, so a step is rare.
+  const later = await node.until('it has learnt on', ({ training }) => training!.step > step, 90_000)
   expect(later.plugins?.find(({ name }) => name === 'advice')?.state).toBe('ok')
   const { groups } = await node.client.groups({ limit: 4 })
   expect(new Set(groups.map(({ arm }) => arm))).toEqual(new Set(['advice']))
   expect((await node.stop()).status).toBe(0)
   await place.remove()
-}, 120_000)
+}, 180_000)
 
 test('a package that is no plugin is refused by name, and a config with it does not start', async () => {
   const place = await temporary()
