@@ -11,7 +11,7 @@ interface GateOptions {
   allow?: readonly string[]
 }
 
-interface Gate extends ConnectionGater {
+export interface Gate extends ConnectionGater {
   denies(peer: string): boolean
   /** After leaving its swarm, a node accepts nobody until it joins again. */
   close(on: boolean): void
