@@ -132,7 +132,12 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     const before = parts.evaluation() ?? (await parts.evaluate())
     const own = await policy.trainer.weights()
     await policy.replace(toWeights(layout, best.weights))
-    const after = await parts.evaluate()
+    const after = await parts.evaluate().catch(async (error: unknown) => {
+      // Weights that were not tried to the end are not kept.
+      await policy.replace(own)
+      exchange.reset()
+      throw error
+    })
     const isTaken = after.accuracy > before.accuracy
     if (isTaken) {
       partners.joined([{ ...best, isClipped: false }])
@@ -176,7 +181,11 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     },
 
     async exchange() {
-      if (!isOn()) return
+      if (!isOn()) {
+        // The setting may have changed while the node runs.
+        parts.swarm()?.heads.withdraw()
+        return
+      }
       if (exchange.isReady) {
         const ahead = exchange.ahead(behind())
         await phases.run('join', {}, () => (ahead ? catchUp(ahead) : join()))

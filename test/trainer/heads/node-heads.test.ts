@@ -30,6 +30,7 @@ function play(
     weights: filled(1),
     version: 0,
     own: 0,
+    isOn: true,
     offers: [] as unknown[],
     lines: [] as string[],
     blamed: [] as string[],
@@ -57,7 +58,7 @@ function play(
       heads: {
         bytes: { in: 0, out: 0 },
         offer: (...given) => void state.offers.push(given),
-        withdraw() {},
+        withdraw: () => void (state.offers = []),
         blame: (peer) => void state.blamed.push(peer),
         ask: async (peer) => headOf(peer),
         async fetch({ author }) {
@@ -68,7 +69,7 @@ function play(
         },
       },
     }),
-    isOn: () => true,
+    isOn: () => state.isOn,
     mustWait: () => false,
     isTrusted: () => trusts,
     learnt: () => ({ own: state.own, foreign: 0 }),
@@ -168,6 +169,25 @@ describe('a newcomer', () => {
     expect(firstOf(state.weights)).toBe(1)
     expect(heads.isJoined('a')).toBe(false)
   })
+})
+
+test('a node that no longer exchanges weights takes its own back from peers', async () => {
+  const { heads, state } = play({ a: { value: 3, own: 0 } })
+  await heads.exchange()
+  state.isOn = false
+  await heads.exchange()
+  expect(state.offers).toEqual([])
+})
+
+test('weights whose trial fails are given back', async () => {
+  const fails = (value: number): number => {
+    if (value > 1) throw new Error('the engine failed')
+    return value
+  }
+  const { heads, state, settle } = play({ a: { value: 30, own: 500 } }, { accuracy: fails })
+  await heads.exchange()
+  await expect(settle()).rejects.toThrow('the engine failed')
+  expect(firstOf(state.weights)).toBe(1)
 })
 
 test('after a roll-back nothing that was on its way is joined', async () => {
