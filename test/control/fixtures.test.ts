@@ -32,7 +32,9 @@ test('a snapshot is read by status, metrics and charts', () => {
   expect(prometheusText(snapshot)).toContain('waggle_training_steps_total 60')
   const missing = METRICS.filter((metric) => metric.read(snapshot) === undefined).map(({ series }) => series)
   expect(
-    missing.filter((series) => !/^(weights_|sharing_|trained_|agents_|set_aside|guards|dropped_texts)/.test(series)),
+    missing.filter(
+      (series) => !/^(weights_|sharing_|trained_|agents_|set_aside|guards|dropped_texts)/.test(series),
+    ),
   ).toEqual(['held_back', 'state_bytes', 'network_month_bytes'])
 })
 

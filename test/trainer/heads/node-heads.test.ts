@@ -58,7 +58,9 @@ function play(
       heads: {
         bytes: { in: 0, out: 0 },
         offer: (...given) => void state.offers.push(given),
-        withdraw: () => void (state.offers = []),
+        withdraw() {
+          state.offers = []
+        },
         blame: (peer) => void state.blamed.push(peer),
         ask: async (peer) => headOf(peer),
         async fetch({ author }) {
