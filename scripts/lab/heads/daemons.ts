@@ -5,7 +5,6 @@
 // number of daemons, in a private swarm. The first is looked at whenever it has written so many more own groups: all are
 // paused while it evaluates, which is not part of the cost. Seeds only number the runs.
 
-import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -107,8 +106,7 @@ async function watch(
 ): Promise<Look[]> {
   const [first] = nodes as [NodeProcess]
   const started = performance.now()
-  const pids = await Promise.all(nodes.map(async (node) => (await node.snapshot()).node.pid))
-  const spent = (): number => mean(pids.map(processorSeconds))
+  const spent = (): number => mean(nodes.map((node) => node.processorSeconds()))
   let atLooks = spent()
   const looks: Look[] = []
   while (looks.length < most) {
@@ -126,14 +124,6 @@ async function watch(
     await Promise.all(nodes.map((node) => node.resume()))
   }
   return looks
-}
-
-/** User and system time of a process, in the kernel's ticks of 1/100 s. */
-function processorSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /s, '')
-    .split(' ')
-  return (Number(fields[11]) + Number(fields[12])) / 100
 }
 
 /** All wait until the last one is there, so that the first is not ahead. */

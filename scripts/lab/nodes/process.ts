@@ -1,6 +1,7 @@
 // A real daemon for an experiment: starts it, watches it through its control socket, and stops it.
 
 import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -17,6 +18,8 @@ export interface NodeProcess {
   stop(): Promise<void>
   exited(): boolean
   output(): string
+  /** Spent by the process so far, user and system. Linux only. */
+  processorSeconds(): number
 }
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
@@ -129,5 +132,14 @@ export async function startNode(
     },
     exited: () => exited,
     output: () => output,
+    processorSeconds: () => processorSeconds(child.pid!),
   }
+}
+
+/** User and system time of a process, in the kernel's ticks of 1/100 s. */
+function processorSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / 100
 }
