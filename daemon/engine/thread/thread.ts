@@ -170,10 +170,9 @@ export function createEngineThread({
             method,
             // Functions cannot be sent.
             ({ onProgress, ...request }: WithProgress = {}) =>
-              ask(
-                { method, request: request as never, ...(onProgress ? { tellsProgress: true } : {}) },
-                { onProgress },
-              ),
+              ask({ method, request, ...(onProgress ? { tellsProgress: true } : {}) } as CallBody, {
+                onProgress,
+              }),
           ]),
         ) as unknown as Pick<Engine, PlainCall>),
         setWeights: (
