@@ -16,6 +16,7 @@ import { createRestTimer } from './limits/index.ts'
 import { openAgents } from './node/agents.ts'
 import { openControl } from './node/control.ts'
 import { openCore, POOL_GROUPS } from './node/core.ts'
+import { openHeads } from './node/heads/open.ts'
 import { watchDiskSpace } from './node/home/disk-space.ts'
 import { enterLineage } from './node/home/lineage.ts'
 import { secretFiles } from './node/home/secrets.ts'
@@ -23,7 +24,6 @@ import { coresFor, openLimits } from './node/limits.ts'
 import { startLoops } from './node/loops.ts'
 import { openModels } from './node/models.ts'
 import { openNetwork } from './node/network.ts'
-import { openHeads } from './node/open-heads.ts'
 import { openPolicies } from './node/policy.ts'
 import { createReconfigure } from './node/reconfigure.ts'
 import { openRounds } from './node/rounds.ts'
@@ -203,6 +203,7 @@ export const run: Root = async (
     closers.add(sink.close)
   }
 
+  const meta = restored && trainedMeta(restored.checkpoint.manifest.meta)
   // Adapters of older checkpoints began with values of their own.
   const isLineageKnown = !restored?.adapter || restored.state.headLineage === policy.lineage
   const heads = openHeads(
@@ -211,6 +212,7 @@ export const run: Root = async (
       ...{ policy, tasks, journal, trainedOn, phases, now, after },
       ...{ random: Math.random, wake: changed.wake, swarm: () => swarm },
       mustWait: () => wishes.paused || limits.mustWait(),
+      joined: meta?.joined,
     },
   )
 
@@ -225,13 +227,13 @@ export const run: Root = async (
   const parked = createParkedGroups()
   if (restored?.parked !== undefined) parked.load(restored.parked)
   const record = createTrainingRecord(
-    { phases: restored && trainedMeta(restored.checkpoint.manifest.meta).phases },
+    { phases: meta?.phases },
     { facts: () => trainingFacts(settings(), { tasks }) },
   )
   const { isSaveDue, save, restore, rest } = createSaving({
-    ...{ monotonic, phases, models, policies, host, pool, parked, checkpoints, journal, record, disk },
+    ...{ monotonic, phases, models, policies, host, pool, parked, checkpoints, journal, record, heads, disk },
     schedule: () => settings().checkpoint,
-    restored: restored?.state.version,
+    isRestored: restored !== undefined,
     mayWrite: limits.mayWrite,
     rounds: () => rounds.count,
     learner: () => core?.learner.state(),
@@ -241,11 +243,7 @@ export const run: Root = async (
     { settings, self, seed, restored: restored?.state.learner },
     {
       ...{ policy, host, pool, parked, journal, phases, roles },
-      async restore(before) {
-        const earlier = await restore(before)
-        heads.reset()
-        return earlier
-      },
+      restore,
       isKnown: (author) => swarm?.isKnown(author) ?? false,
       nodes: () => heads.nodes,
     },

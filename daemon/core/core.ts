@@ -127,9 +127,6 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
     },
   })
 
-  const isTooOld = ({ bornVersion }: Group): boolean =>
-    policy.reference().version - bornVersion > options.settings().maxStaleness
-
   const waiting = (origin: OwnOrForeign): Group[] =>
     pool
       .select({
@@ -189,8 +186,6 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
     meet: learner.meet,
 
     nextBatch() {
-      // The version rises not only by updates: peers' weights are joined between two of them.
-      pool.evict(({ uses, group }) => uses === 0 && isTooOld(group))
       const batch = learner.choose({ own: waiting('own'), foreign: waiting('foreign') })
       const own = batch?.groups.filter(({ author }) => author === options.self).length
       taken = own === batch?.groups.length ? undefined : own
@@ -204,7 +199,11 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
 
     async train(batch) {
       const report = await learner.train(batch)
-      if (report) pool.evict(({ uses, group }) => uses > 0 || isTooOld(group))
+      const { version } = policy.reference()
+      if (report)
+        pool.evict(
+          ({ uses, group }) => uses > 0 || version - group.bornVersion > options.settings().maxStaleness,
+        )
       return report
     },
 

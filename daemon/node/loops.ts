@@ -19,7 +19,7 @@ import type { Waker } from '../rollout/waker.ts'
 import { draftOf, type Swarm } from '../swarm/index.ts'
 import type { TrainingRecord } from '../trainer/checkpoints/training-record.ts'
 import { runTrainLoop } from '../trainer/loop.ts'
-import type { NodeHeads } from './heads.ts'
+import type { NodeHeads } from './heads/heads.ts'
 
 interface LoopsOptions {
   settings(): Config

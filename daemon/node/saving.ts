@@ -5,6 +5,7 @@ import { WaggleError } from '../../protocol/errors.ts'
 import type { Config } from '../config/schema.ts'
 import type { Journal } from '../control/journal/journal.ts'
 import type { PluginHost } from '../host/host.ts'
+import { trainedMeta } from '../policy/trained.ts'
 import type { ParkedGroups } from '../rollout/parked/parked.ts'
 import type { Checkpoint, Checkpoints } from '../store/checkpoints/checkpoints.ts'
 import type { Disk } from '../store/disk.ts'
@@ -13,6 +14,7 @@ import { createCheckpointSchedule } from '../trainer/checkpoints/checkpoint-sche
 import { restoreBefore, restoreNode, saveNode } from '../trainer/checkpoints/checkpointing.ts'
 import type { TrainingRecord } from '../trainer/checkpoints/training-record.ts'
 import type { LearnerState } from '../trainer/sharing/evidence.ts'
+import type { NodeHeads } from './heads/heads.ts'
 import type { Models } from './models.ts'
 import type { Policies } from './policy.ts'
 
@@ -27,9 +29,10 @@ interface SavingParts {
   checkpoints: Checkpoints
   journal: Journal
   record: TrainingRecord
+  heads: Pick<NodeHeads, 'joined' | 'goBack'>
   disk: Disk
-  /** Version of the checkpoint that the node continues from; undefined if there is none. */
-  restored: number | undefined
+  /** Whether the node continues from a checkpoint. */
+  isRestored: boolean
   /** Number of rounds so far. */
   rounds(): number
   learner(): LearnerState | undefined
@@ -59,8 +62,8 @@ export function createSaving(parts: SavingParts): Saving {
   const { policy, roles } = policies
   const { model, base } = models
   const ids = { lineage: model.digest, spec: model.spec }
-  /** Version of the newest checkpoint. */
-  let saved = parts.restored
+  /** `changes` of the policy when the newest checkpoint was saved. */
+  let saved = parts.isRestored ? policy.changes : undefined
   const schedule = createCheckpointSchedule(
     {
       settings() {
@@ -76,6 +79,7 @@ export function createSaving(parts: SavingParts): Saving {
 
   async function saveAs(at: At): Promise<CheckpointInfo> {
     const { version, lineage } = policy.reference()
+    const { changes } = policy
     // If the database cannot be written, the checkpoint records which groups were trained on; the write is retried.
     await pool.flush().then(() => journal.recover('store'), journal.fail('store'))
     const made = await saveNode(
@@ -95,10 +99,11 @@ export function createSaving(parts: SavingParts): Saving {
         base,
         phases: record.phases(),
         evaluations: firstAndLast(journal.telemetry.evaluations),
+        joined: parts.heads.joined(),
       },
       { trainer: policy.trainer, checkpoints, at },
     )
-    saved = version
+    saved = changes
     const info = checkpointInfo(made)
     journal.checkpoint(info)
     return info
@@ -119,12 +124,13 @@ export function createSaving(parts: SavingParts): Saving {
       await host.restore(policy.reference().version, earlier?.plugins ?? [])
       await policies.restoreRoles(earlier)
       record.goBack(earlier?.state.version ?? 0)
+      parts.heads.goBack(earlier && trainedMeta(earlier.checkpoint.manifest.meta).joined)
       return { step: earlier?.state.version ?? 0 }
     },
 
     async rest() {
       const { version } = policy.reference()
-      if (saved !== version) {
+      if (saved !== policy.changes) {
         if (!parts.mayWrite()) return
         await scheduled()
       }

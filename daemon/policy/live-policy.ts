@@ -32,14 +32,19 @@ export interface LivePolicy {
   readonly sampler: Sampler
   readonly trainer: Trainer
   readonly scorer: Scorer
-  /** The version of the policy that the sampler has now. */
+  /** The version of the policy that the sampler has now: own optimizer steps, and roll-backs. */
   reference(): PolicyReference
+  /** Rises whenever the weights change. */
+  readonly changes: number
   /** Scores with the weights of version 0. Nothing else may use the trainer at the same time. */
   scoreReference(request: ScoreRequest): Promise<Score[]>
   /** Hands the trainer's weights to the sampler after `steps` more optimizer steps, by which the version rises. */
   advance(steps: number): Promise<void>
-  /** Goes on with other weights as the next version. The optimizer's moments stay. */
-  replace(weights: Weights): Promise<void>
+  /**
+   * Goes on with weights that peers had a part in. The version stays, because it counts this node's own steps, and so do
+   * the optimizer's moments. `isUrgent`: the sampler has them before it writes anything else.
+   */
+  replace(weights: Weights, options?: { isUrgent?: boolean }): Promise<void>
   /**
    * Restores earlier weights, by default those of version 0, as the next version. Versions never decrease, so staleness
    * stays meaningful.
@@ -108,6 +113,7 @@ export async function openPolicy(
   const weights = whole(state?.weights ?? initial)
   const sampler = withSlots(endingWith(engine, stop), slots)
   let version = state?.version ?? 0
+  let changes = 0
   const forSampling = stopStrings ? { pieces: tokenizer.pieces(spec.vocabulary) } : {}
   /** One engine may be both sampler and trainer. */
   const isOne = (engine as unknown) === trainer
@@ -133,6 +139,9 @@ export async function openPolicy(
     trainer,
     scorer: engine.score ? { score: (request) => engine.score!(request) } : trainer,
     reference: () => ({ lineage: digest, tokenizer: tokenizer.digest, version }),
+    get changes() {
+      return changes
+    },
     async scoreReference(request) {
       const now = await trainer.weights()
       await trainer.setWeights(initial)
@@ -147,14 +156,15 @@ export async function openPolicy(
       const updated = await trainer.weights()
       // The sampler serves calls in order: earlier calls are written by the old version, later ones by the new.
       version += steps
+      changes += 1
       const done = sampler.setWeights(updated, version, { isInFlight })
       await done
     },
-    async replace(weights) {
-      version += 1
+    async replace(weights, { isUrgent = false } = {}) {
+      changes += 1
       await Promise.all([
         isOne ? undefined : trainer.setWeights(weights),
-        sampler.setWeights(weights, version, { isInFlight }),
+        sampler.setWeights(weights, version, { isInFlight, isUrgent }),
       ])
     },
     async goBack(earlierState) {
@@ -164,6 +174,7 @@ export async function openPolicy(
         sampler.setWeights(earlier, version + 1, { isUrgent: true }),
       ])
       version += 1
+      changes += 1
     },
     async rest(load) {
       await Promise.all([

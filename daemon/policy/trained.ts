@@ -12,6 +12,9 @@ import { openWeights } from './safetensors/read.ts'
 /** Phases that a manifest may have; older ones are dropped. */
 export const MOST_PHASES = 64
 
+/** Peers that a manifest names; those whose heads were joined longest ago are dropped. */
+export const MOST_JOINED = 1024
+
 /** A checkpoint's metadata, part of its manifest. */
 export interface TrainedMeta {
   /** Absent if all parameters were trained. */
@@ -22,6 +25,26 @@ export interface TrainedMeta {
   phases?: TrainingPhase[]
   /** The first and the newest evaluation of this lineage. */
   evaluations?: Evaluation[]
+  /** Absent if no peer's weights are in these. */
+  joined?: JoinedPeers
+}
+
+/** The peers whose weights were averaged into these. What they say of their groups is a claim. */
+export interface JoinedPeers {
+  /** Groups of others behind the weights. */
+  groups: number
+  peers: JoinedPeer[]
+}
+
+export interface JoinedPeer {
+  peer: string
+  /** How many of its heads were joined. */
+  heads: number
+  /** Own groups behind the newest of them, and its version. */
+  groups: number
+  version: number
+  /** When that was joined, ms since the epoch. */
+  at: number
 }
 
 export interface TrainedBase extends BaseFacts {
@@ -59,7 +82,16 @@ const evaluation = z.strictObject({
   greedy: z.strictObject({ accuracy: z.number(), tasks: shares }).optional(),
   prompts: z.int().nonnegative(),
 })
+const count = z.int().nonnegative()
+const joinedPeer = z.strictObject({
+  peer: z.string().min(1).max(256),
+  heads: count,
+  groups: count,
+  version: count,
+  at: z.number(),
+})
 const records = {
+  joined: z.strictObject({ groups: count, peers: z.array(joinedPeer).max(MOST_JOINED) }),
   phases: z.array(phase).max(MOST_PHASES),
   evaluations: z.array(evaluation).max(2),
 }
@@ -69,11 +101,13 @@ export function trainedMeta(meta: unknown): TrainedMeta {
   const { adapter, base, ...rest } = (meta ?? {}) as TrainedMeta
   const { data: phases } = records.phases.safeParse(rest.phases)
   const { data: evaluations } = records.evaluations.safeParse(rest.evaluations)
+  const { data: joined } = records.joined.safeParse(rest.joined)
   return {
     ...(isAdapter(adapter) ? { adapter } : {}),
     ...(typeof base?.name === 'string' && typeof base.directory === 'string' ? { base } : {}),
     ...(phases ? { phases: phases as TrainingPhase[] } : {}),
     ...(evaluations ? { evaluations: evaluations as Evaluation[] } : {}),
+    ...(joined ? { joined } : {}),
   }
 }
 

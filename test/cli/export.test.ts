@@ -44,6 +44,13 @@ const RECORDS = {
     },
   ],
   evaluations: [evaluationAt(0, 0.125), evaluationAt(4, 0.25)],
+  joined: {
+    groups: 412,
+    peers: [
+      { peer: '12D3KooWone', heads: 1, groups: 12, version: 4, at: 1 },
+      { peer: '12D3KooWtwo', heads: 31, groups: 400, version: 9, at: 2 },
+    ],
+  },
 }
 
 /** Checkpoints at steps 5 and 9; gives what the newest one holds. */
@@ -106,13 +113,15 @@ test('the newest checkpoint becomes a folder that loads, with a card of what the
     '| sums | 12.5 % | 50.0 % |',
     '- Steps 1 to 5: number_sorting (difficulty 0, 1 solved example before each question); learning rate 0.0003; estimator grpo; corrections tis.',
     '- Steps 6 to 9: sums; learning rate 0.00001; estimator mine.ts.',
+    'Weights of 2 peers were averaged into these. By their own account, which nobody checked, 412 groups are behind them beside 30 of its own:',
+    '- `12D3KooWtwo`: 31 heads, the newest after 400 groups\n- `12D3KooWone`: 1 head, the newest after 12 groups',
     'license: apache-2.0',
     'model-index:',
     '"metrics":[{"type":"accuracy","name":"accuracy, sampled, step 8","value":0.5}]',
   ])
     expect(card).toContain(fact)
   expect(card).not.toContain('90.0 %')
-  expect(card).not.toContain('99')
+  expect(card).not.toContain('99.0')
   expect(card).not.toContain(DEFAULT)
   // What the config says now is not what it was trained on.
   expect(card).not.toContain('base_conversion')

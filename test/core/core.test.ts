@@ -165,15 +165,6 @@ test('a step counts, and groups that were used or are too old go with it', async
   expect(core.waiting('foreign').map(({ id }) => id)).toEqual(['group 8'])
 })
 
-test('a group that became too old without an update, as by the weights of peers, is in no batch', async () => {
-  const { core, at, pool, version, setVersion } = await setUp({ maxStaleness: 4 })
-  core.onOwnGroup(at([1, 0], 1))
-  core.onOwnGroup(at([1, 0], 2))
-  setVersion(version() + 5)
-  expect(core.nextBatch()).toBeUndefined()
-  expect(pool.counts().own).toBe(0)
-})
-
 test('a round without a useful group is told to plugins once, after the next one has begun', async () => {
   const { core, at } = await setUp()
   core.onRound({ cost: 1 })

@@ -48,6 +48,19 @@ test('a sampler that can neither train nor score is enough; the trainer scores, 
   await policy.close()
 })
 
+test('weights that peers had a part in age no rollouts: only own steps make a version', async () => {
+  const engine = createOnnxEngine({ threads: 1 })
+  const weights = randomWeights(SPEC, 1)
+  const model = { spec: SPEC, weights, digest: 'a', tokenizer: { digest: 'b' } } as unknown as Model
+  const policy = await openPolicy({ model }, { sampler: engine, trainer: engine })
+  const others = randomWeights(SPEC, 2)
+  await policy.replace(others)
+  expect(policy.reference().version).toBe(0)
+  expect(policy.changes).toBe(1)
+  expect(await policy.trainer.weights()).toEqual(others)
+  await policy.close()
+})
+
 test('answers end with the texts that the policy was opened with, unless a request has its own', async () => {
   const engine = createOnnxEngine({ threads: 1 })
   const pieces = (vocabulary: number) => Array.from({ length: vocabulary }, (_, id) => `<${id}>`)

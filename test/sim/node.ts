@@ -9,13 +9,14 @@ import { createJournal } from '../../daemon/control/journal/journal.ts'
 import { createShowcase } from '../../daemon/control/journal/showcase.ts'
 import type { NodeCore } from '../../daemon/core/core.ts'
 import { openCore } from '../../daemon/node/core.ts'
+import { openHeads } from '../../daemon/node/heads/open.ts'
 import { startLoops } from '../../daemon/node/loops.ts'
 import type { Models } from '../../daemon/node/models.ts'
-import { openHeads } from '../../daemon/node/open-heads.ts'
 import { openRounds } from '../../daemon/node/rounds.ts'
 import { createSaving } from '../../daemon/node/saving.ts'
 import { trainingFacts } from '../../daemon/node/training-facts.ts'
 import { openPolicy } from '../../daemon/policy/live-policy.ts'
+import { trainedMeta } from '../../daemon/policy/trained.ts'
 import { createParkedGroups } from '../../daemon/rollout/parked/parked.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { createWaker } from '../../daemon/rollout/waker.ts'
@@ -296,20 +297,6 @@ export function createHonestNode(
       },
     }
     const record = createTrainingRecord({}, { facts: () => trainingFacts(config, { tasks }) })
-    const { isSaveDue, save, restore } = createSaving({
-      ...{ host, parked, checkpoints, journal, disk: port, pool: flushed },
-      models: { model, base: { name: 'tiny', directory: '/' } } as unknown as Pick<Models, 'model' | 'base'>,
-      record,
-      policies: { policy, roles: new Map(), restoreRoles: async () => {} },
-      schedule: () => config.checkpoint,
-      restored: restored?.state.version,
-      mayWrite: () => true,
-      rounds: () => rounds.count,
-      learner: () => core.learner.state(),
-      headLineage: policy.lineage,
-      monotonic: () => world.time,
-      phases: NO_PHASES,
-    })
     let watchedHeads: Pick<Swarm, 'heads' | 'peers' | 'isPrivate'> | undefined
     const heads = openHeads(
       { settings: () => config, isLineageKnown: true },
@@ -317,10 +304,25 @@ export function createHonestNode(
         ...{ policy, tasks, journal, trainedOn, phases: NO_PHASES, now: clock.now, random: headRandom.next },
         wake: () => changed.wake(),
         mustWait: () => !life.isAlive,
+        joined: restored && trainedMeta(restored.checkpoint.manifest.meta).joined,
         after,
         swarm: () => watchedHeads,
       },
     )
+    const { isSaveDue, save, restore } = createSaving({
+      ...{ host, parked, checkpoints, journal, disk: port, pool: flushed },
+      models: { model, base: { name: 'tiny', directory: '/' } } as unknown as Pick<Models, 'model' | 'base'>,
+      ...{ record, heads },
+      policies: { policy, roles: new Map(), restoreRoles: async () => {} },
+      schedule: () => config.checkpoint,
+      isRestored: restored !== undefined,
+      mayWrite: () => true,
+      rounds: () => rounds.count,
+      learner: () => core.learner.state(),
+      headLineage: policy.lineage,
+      monotonic: () => world.time,
+      phases: NO_PHASES,
+    })
     let training: Parameters<NodeCore['train']>[0] | undefined
 
     const core: NodeCore = openCore(
@@ -341,11 +343,7 @@ export function createHonestNode(
             journal.finding(finding, step)
           },
         },
-        async restore(before) {
-          const earlier = await restore(before)
-          heads.reset()
-          return earlier
-        },
+        restore,
       },
     )
     const watchedCore: NodeCore = {

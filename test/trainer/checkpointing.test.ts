@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest'
 import type { Weights } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
+import { type JoinedPeers, trainedMeta } from '../../daemon/policy/trained.ts'
 import { createCheckpoints } from '../../daemon/store/checkpoints/checkpoints.ts'
 import {
   restoreBefore,
@@ -37,12 +38,14 @@ async function setUp(steps: readonly number[]) {
       learner = LEARNER,
       counters = {},
       trainedOn,
+      joined,
     }: {
       broken?: boolean
       parked?: string
       learner?: unknown
       counters?: Record<string, number>
       trainedOn?: TrainedOnState
+      joined?: JoinedPeers
     } = {},
   ): Promise<unknown> => {
     const weights = randomWeights(SPEC, step)
@@ -65,7 +68,7 @@ async function setUp(steps: readonly number[]) {
         trainedOn,
         learner: learner as LearnerState,
         base: { name: 'tiny', directory: '/model' },
-        parked,
+        ...{ parked, joined },
       },
       { trainer, checkpoints: by.checkpoints },
     )
@@ -97,6 +100,16 @@ test('what the weights were trained on goes back with them', async () => {
   await save(60, { trainedOn: counts(30) })
   expect((await restoreNode(model, by))?.state.trainedOn).toEqual(counts(30))
   expect((await restoreBefore(45, model, by))?.state.trainedOn).toEqual(counts(12))
+})
+
+test('a checkpoint says whose weights are in it', async () => {
+  const { by, save } = await setUp([10])
+  const joined = { groups: 9, peers: [{ peer: 'a', heads: 2, groups: 9, version: 40, at: 1e12 }] }
+  await save(40, { joined })
+  const found = await restoreNode(model, by)
+  expect(trainedMeta(found!.checkpoint.manifest.meta).joined).toEqual(joined)
+  const earlier = await restoreBefore(10, model, by)
+  expect(trainedMeta(earlier!.checkpoint.manifest.meta).joined).toBeUndefined()
 })
 
 test('a checkpoint of before peers were counted still says how many groups', async () => {

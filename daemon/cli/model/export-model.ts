@@ -42,6 +42,7 @@ export async function exportModel(context: Context): Promise<number> {
     lineage: checkpoint.lineage,
     tokenizer: model.tokenizer.digest,
     phases: checkpoint.phases,
+    joined: checkpoint.joined,
     ...recordsOf(paths, checkpoint),
   })
   await withProgress(context, 'export', { unit: 'bytes', total: bytesOf(model, { bare, dtype }) }, (at) =>

@@ -46,7 +46,7 @@ export async function exportModel(
     const how = { target, dtype: dtype as ExportDtype, card }
     if (isGguf(target)) {
       const type = GGUF_DTYPES[dtype as keyof typeof GGUF_DTYPES]
-      await (bare ? writeGgufAdapter : writeGgufModel)(model, { target, type }, { disk })
+      await (bare ? writeGgufAdapter : writeGgufModel)(model, { target, type, card }, { disk })
     } else if (bare) await writeAdapter(model, { ...how, base }, { disk })
     else await writeMerged(model, how, { disk })
   } catch (cause) {

@@ -12,6 +12,7 @@ import {
 import { safeText } from '../../../protocol/text.ts'
 import type { AdapterSpec } from '../../engine/decoder.ts'
 import type { BaseFacts } from '../files/base-facts.ts'
+import type { JoinedPeer, JoinedPeers } from '../trained.ts'
 
 export interface CardFacts {
   base: CardBase
@@ -27,6 +28,8 @@ export interface CardFacts {
   /** Number of groups of rollouts that were trained on. */
   own?: number | undefined
   foreign?: number | undefined
+  /** Peers whose weights were averaged into these. */
+  joined?: JoinedPeers | undefined
   first?: CardEvaluation | undefined
   last?: CardEvaluation | undefined
 }
@@ -83,6 +86,7 @@ export function modelCard(facts: CardFacts): string {
     '',
     ...methodOf(facts),
     ...shareOf(facts),
+    ...joinedOf(facts),
     '',
     '## With what result',
     '',
@@ -146,6 +150,28 @@ function shareOf({ own, foreign }: CardFacts): string[] {
       : `Of ${own + foreign} groups of rollouts that it was trained on, ${foreign} (${share}) came from peers of a swarm; their rewards were recomputed here.`,
   ]
 }
+
+/** Peers that a card names one by one. */
+const MOST_NAMED = 32
+
+function joinedOf({ joined, own }: CardFacts): string[] {
+  if (!joined) return []
+  const peers = [...joined.peers].sort((a, b) => b.heads - a.heads)
+  const rest = peers.slice(MOST_NAMED)
+  const mine = own === undefined ? '' : ` beside ${own} of its own`
+  return [
+    '',
+    `Weights of ${peers.length} ${peers.length === 1 ? 'peer were' : 'peers were'} averaged into these. By their own account, which nobody checked, ${joined.groups} groups are behind them${mine}:`,
+    '',
+    ...peers.slice(0, MOST_NAMED).map(joinedText),
+    ...(rest.length > 0 ? [`- ${rest.length} more peers, ${sumOf(rest)} heads`] : []),
+  ]
+}
+
+const sumOf = (peers: readonly JoinedPeer[]): number => peers.reduce((sum, { heads }) => sum + heads, 0)
+
+const joinedText = ({ peer, heads, groups }: JoinedPeer): string =>
+  `- \`${safeText(peer, { limit: 80, line: true })}\`: ${heads} ${heads === 1 ? 'head' : 'heads'}, the newest after ${groups} groups`
 
 function resultOf({ first, last }: CardFacts): string[] {
   if (!last) return ['No held-out evaluation is on record.']

@@ -20,17 +20,20 @@ interface GgufExport {
   /** The file to write. */
   target: string
   type: WrittenType
+  /** The model card, which the file holds as its description. */
+  card?: string
 }
 
 /** Entries that describe the old values, or the layout of the old file. */
 const REPLACED = new Set(['general.alignment', 'general.file_type', 'general.quantization_version'])
+const DESCRIPTION = 'general.description'
 /** llama.cpp's numbers for a file, by the type of most of its tensors. */
 const FILE_TYPE: Record<WrittenType, number> = { F32: 0, F16: 1, Q8_0: 7, BF16: 32 }
 
 /** Writes the whole model. Throws E_MODEL unless its base is a GGUF file, which provides metadata and tokenizer. */
 export async function writeGgufModel(
   model: StoredModel,
-  { target, type }: GgufExport,
+  { target, type, card }: GgufExport,
   { disk }: { disk: Disk },
 ): Promise<void> {
   if ((await disk.stat(await disk.realPath(model.directory)))?.kind !== 'file') {
@@ -69,6 +72,7 @@ export async function writeGgufModel(
     const metadata = new Map([...base.encoded].filter(([key]) => !REPLACED.has(key)))
     put(metadata, 'general.file_type', { kind: 'u32', value: FILE_TYPE[type] })
     put(metadata, 'general.quantization_version', { kind: 'u32', value: 2 })
+    if (card !== undefined) put(metadata, DESCRIPTION, { kind: 'text', value: card })
     await writeFileWhole({ path: target, content: encodeGguf({ metadata, tensors }).content }, { disk })
   } finally {
     await base.close()
@@ -78,7 +82,7 @@ export async function writeGgufModel(
 /** Writes only the adapter, for `llama-server --lora` and Ollama's ADAPTER. The base model may come from anywhere. */
 export async function writeGgufAdapter(
   model: StoredModel,
-  { target, type }: GgufExport,
+  { target, type, card }: GgufExport,
   { disk }: { disk: Disk },
 ): Promise<void> {
   const { spec, weights } = model
@@ -93,6 +97,7 @@ export async function writeGgufAdapter(
   put(metadata, 'general.type', { kind: 'text', value: 'adapter' })
   put(metadata, 'general.architecture', { kind: 'text', value: family.name })
   put(metadata, 'general.file_type', { kind: 'u32', value: FILE_TYPE[type] })
+  if (card !== undefined) put(metadata, DESCRIPTION, { kind: 'text', value: card })
   put(metadata, 'adapter.type', { kind: 'text', value: 'lora' })
   // llama.cpp divides it by the rank, as Waggle does.
   put(metadata, 'adapter.lora.alpha', { kind: 'f32', value: adapter.alpha })

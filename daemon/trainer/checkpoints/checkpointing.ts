@@ -69,6 +69,7 @@ export async function saveNode(
     base,
     phases,
     evaluations,
+    joined,
   }: Omit<NodeState, 'optimizerSteps' | 'lossScale' | 'roles'> & {
     lineage: string
     plugins?: readonly SavedState[]
@@ -80,6 +81,7 @@ export async function saveNode(
     base: TrainedBase
     phases?: TrainedMeta['phases']
     evaluations?: TrainedMeta['evaluations']
+    joined?: TrainedMeta['joined']
   },
   {
     trainer,
@@ -135,7 +137,7 @@ export async function saveNode(
       ...(parked === undefined ? {} : { [PARKED]: parked }),
       ...Object.assign({}, ...beside.map((role) => trainedFiles(role.spec, role.trained, role.name))),
     },
-    meta: metaOf({ adapter: spec.adapter, base, phases, evaluations }),
+    meta: metaOf({ adapter: spec.adapter, base, phases, evaluations, joined }),
   })
 }
 

@@ -1,6 +1,8 @@
-// The peers whose heads are in this node's weights. One that has not sent a new head for a while counts as gone.
+// The peers whose heads are in this node's weights. One that has not sent a new head for a while counts as gone, but what
+// it has brought stays in the weights, and in checkpoints.
 
-import type { JoinedHead } from './exchange.ts'
+import { type JoinedPeers, MOST_JOINED } from '../../policy/trained.ts'
+import type { AheadHead, JoinedHead } from './exchange.ts'
 
 export interface Partner extends JoinedHead {
   /** When its newest head was joined, ms since the epoch. */
@@ -9,28 +11,67 @@ export interface Partner extends JoinedHead {
 
 export interface Partners {
   joined(heads: readonly JoinedHead[]): void
+  /** This node stands where the peer stood. */
+  caughtUp(head: Omit<AheadHead, 'weights'>): void
   has(peer: string): boolean
+  /** Those that are here. */
   list(): Partner[]
+  /** Groups of others behind the weights, as their authors claim; at least `known`, those that this node counted. */
+  groups(known: number): number
+  /** Undefined if nothing was ever joined. */
+  save(): JoinedPeers | undefined
+  /** Replaces everything by what a checkpoint says. */
+  restore(joined: JoinedPeers | undefined): void
 }
 
 const GONE_MS = 10 * 60_000
-const MOST = 1024
 
 export function createPartners({ now }: { now(): number }): Partners {
-  const partners = new Map<string, Partner>()
+  let partners = new Map<string, Partner & { heads: number }>()
+  /** Groups behind heads that this node caught up with. */
+  let behind = 0
   const isHere = ({ at }: Partner): boolean => now() - at < GONE_MS
+  const add = (head: JoinedHead): void => {
+    const heads = (partners.get(head.author)?.heads ?? 0) + 1
+    partners.delete(head.author)
+    partners.set(head.author, { ...head, heads, at: now() })
+    if (partners.size > MOST_JOINED) partners.delete(partners.keys().next().value!)
+  }
+  const groups = (known: number): number =>
+    Math.max(
+      behind,
+      [...partners.values()].reduce((sum, { own }) => sum + own, known),
+    )
+
   return {
     joined(heads) {
-      for (const head of heads) {
-        partners.delete(head.author)
-        partners.set(head.author, { ...head, at: now() })
-      }
-      while (partners.size > MOST) partners.delete(partners.keys().next().value!)
+      for (const head of heads) add(head)
+    },
+    caughtUp({ author, version, own, foreign }) {
+      add({ author, version, own, isClipped: false })
+      behind = Math.max(behind, own + foreign)
     },
     has(peer) {
       const partner = partners.get(peer)
       return partner !== undefined && isHere(partner)
     },
     list: () => [...partners.values()].filter(isHere),
+    groups,
+    save() {
+      if (partners.size === 0) return undefined
+      const peers = [...partners.values()].map(({ author, heads, own, version, at }) => ({
+        ...{ peer: author, heads, groups: own, version, at },
+      }))
+      return { groups: groups(0), peers }
+    },
+    restore(joined) {
+      behind = joined?.groups ?? 0
+      partners = new Map(
+        joined?.peers.map(({ peer, heads, groups: own, version, at }) => [
+          peer,
+          { author: peer, heads, own, version, at, isClipped: false },
+        ]),
+      )
+    },
   }
 }

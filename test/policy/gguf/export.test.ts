@@ -69,7 +69,7 @@ test('F16 and Q8_0 round the matrices, and leave norms as they are', async () =>
 
 test("an adapter has llama.cpp's names, shapes and scale", async () => {
   const { model, disk } = await trained('Llama 2', 'llama')
-  await writeGgufAdapter(model, { target: '/adapter.gguf', type: 'F32' }, { disk })
+  await writeGgufAdapter(model, { target: '/adapter.gguf', type: 'F32', card: '# A card' }, { disk })
   const file = await openGguf({ path: '/adapter.gguf' }, { disk })
   expect(Object.fromEntries(file.metadata)).toMatchObject({
     'general.type': 'adapter',

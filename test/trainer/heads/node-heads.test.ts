@@ -2,7 +2,8 @@
 
 import { describe, expect, test } from 'vitest'
 import type { Weights } from '../../../daemon/engine/decoder.ts'
-import { createNodeHeads, type HeadsParts } from '../../../daemon/node/heads.ts'
+import { createNodeHeads, type HeadsParts } from '../../../daemon/node/heads/heads.ts'
+import type { JoinedPeers } from '../../../daemon/policy/trained.ts'
 import { pack } from '../../../daemon/trainer/heads/blocks.ts'
 import { layoutOf } from '../../../daemon/trainer/heads/vector.ts'
 import { NO_PHASES } from '../../../protocol/api/index.ts'
@@ -23,7 +24,7 @@ interface Played {
 /** A node whose weights are all one value, and peers with such weights. Accuracy is a function of the value. */
 function play(
   peers: Record<string, Played>,
-  options: { accuracy?: (value: number) => number; trusts?: boolean } = {},
+  options: { accuracy?: (value: number) => number; trusts?: boolean; joined?: JoinedPeers } = {},
 ) {
   const { accuracy = (value) => value / 100, trusts = true } = options
   const state = {
@@ -50,7 +51,6 @@ function play(
       reference: () => ({ version: state.version }),
       async replace(weights: Weights) {
         state.weights = weights
-        state.version += 1
       },
     } as unknown as HeadsParts['policy'],
     swarm: () => ({
@@ -71,6 +71,7 @@ function play(
         },
       },
     }),
+    joined: options.joined,
     isOn: () => state.isOn,
     mustWait: () => false,
     isTrusted: () => trusts,
@@ -171,6 +172,48 @@ describe('a newcomer', () => {
     expect(firstOf(state.weights)).toBe(1)
     expect(heads.isJoined('a')).toBe(false)
   })
+
+  test('hears of a new attempt when it joins a peer again', async () => {
+    const peers = { a: { value: 30, own: 500 } }
+    const { heads, settle } = play(peers, { accuracy: (value) => 1 / value })
+    await heads.exchange()
+    await settle()
+    expect(await heads.meet('a')).toMatchObject({ outcome: 'given back' })
+    peers.a = { value: 0.5, own: 500 }
+    const met = heads.meet('a')
+    await settle()
+    await settle()
+    expect(await met).toMatchObject({ outcome: 'caught up', after: 2 })
+  })
+})
+
+describe('a node that starts again', () => {
+  const stopped = async () => {
+    const { heads, settle } = play({ a: { value: 30, own: 500 } })
+    await heads.exchange()
+    await settle()
+    return heads.joined()
+  }
+
+  test('knows whose work is in its weights, and does not catch up with it again', async () => {
+    const joined = await stopped()
+    expect(joined).toEqual({
+      groups: 500,
+      peers: [{ peer: 'a', heads: 1, groups: 500, version: 1, at: 0 }],
+    })
+    const { heads, state, settle } = play({ a: { value: 40, own: 510 } }, { joined: joined! })
+    expect(heads.nodes).toBe(2)
+    await heads.exchange()
+    await settle()
+    expect(state.lines).toEqual([])
+  })
+
+  test('forgets it with the weights that a roll-back takes away', async () => {
+    const { heads } = play({}, { joined: (await stopped())! })
+    heads.goBack(undefined)
+    expect(heads.joined()).toBeUndefined()
+    expect(heads.nodes).toBe(1)
+  })
 })
 
 test('a node that no longer exchanges weights takes its own back from peers', async () => {
@@ -195,7 +238,7 @@ test('weights whose trial fails are given back', async () => {
 test('after a roll-back nothing that was on its way is joined', async () => {
   const { heads, state, settle } = play({ a: { value: 3, own: 0 } })
   await heads.exchange()
-  heads.reset()
+  heads.goBack(undefined)
   state.version += 1
   for (let i = 0; i < 20; i++) await Promise.resolve()
   expect(firstOf(state.weights)).toBe(1)

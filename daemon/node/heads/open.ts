@@ -1,15 +1,16 @@
 // Connects the exchange of heads to the config, the evaluations and the journal.
 
-import type { Evaluation, Phases } from '../../protocol/api/index.ts'
-import type { HeadTask } from '../../protocol/wire/index.ts'
-import type { Config } from '../config/schema.ts'
-import type { Journal } from '../control/journal/journal.ts'
-import type { LivePolicy } from '../policy/live-policy.ts'
-import { evaluatePolicy } from '../rollout/evaluation/evaluation-loop.ts'
-import type { TaskBook } from '../rollout/tasks.ts'
-import type { Swarm } from '../swarm/index.ts'
-import type { TrainedOnRecord } from '../trainer/trained-on.ts'
-import { vouchesFor } from './core.ts'
+import type { Evaluation, Phases } from '../../../protocol/api/index.ts'
+import type { HeadTask } from '../../../protocol/wire/index.ts'
+import type { Config } from '../../config/schema.ts'
+import type { Journal } from '../../control/journal/journal.ts'
+import type { LivePolicy } from '../../policy/live-policy.ts'
+import type { JoinedPeers } from '../../policy/trained.ts'
+import { evaluatePolicy } from '../../rollout/evaluation/evaluation-loop.ts'
+import type { TaskBook } from '../../rollout/tasks.ts'
+import type { Swarm } from '../../swarm/index.ts'
+import type { TrainedOnRecord } from '../../trainer/trained-on.ts'
+import { vouchesFor } from '../core.ts'
 import { createNodeHeads, type NodeHeads } from './heads.ts'
 
 export interface OpenHeadsParts {
@@ -24,6 +25,7 @@ export interface OpenHeadsParts {
   after(ms: number, run: () => void): () => void
   wake(): void
   mustWait(): boolean
+  joined?: JoinedPeers | undefined
 }
 
 /** `isLineageKnown`: false for weights that began with other values than those of peers. */

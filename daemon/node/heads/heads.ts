@@ -7,29 +7,23 @@ import {
   type Phases,
   percent,
   type WeightsMet,
-} from '../../protocol/api/index.ts'
-import type { HeadTask } from '../../protocol/wire/index.ts'
-import type { LivePolicy } from '../policy/live-policy.ts'
-import type { Swarm } from '../swarm/index.ts'
-import {
-  type AheadHead,
-  createHeadExchange,
-  type HeadExchange,
-  type Learnt,
-} from '../trainer/heads/exchange.ts'
-import { createPartners } from '../trainer/heads/partners.ts'
-import { layoutOf, toVector, toWeights, type Vector } from '../trainer/heads/vector.ts'
+} from '../../../protocol/api/index.ts'
+import type { HeadTask } from '../../../protocol/wire/index.ts'
+import type { LivePolicy } from '../../policy/live-policy.ts'
+import type { JoinedPeers } from '../../policy/trained.ts'
+import { type AheadHead, createHeadExchange, type Learnt } from '../../trainer/heads/exchange.ts'
+import { createPartners } from '../../trainer/heads/partners.ts'
+import { layoutOf, toVector, toWeights, type Vector } from '../../trainer/heads/vector.ts'
+import { type AskingParts, createAsking } from './asking.ts'
 
-export interface HeadsParts {
+export interface HeadsParts extends AskingParts {
   policy: LivePolicy
-  /** Undefined without a network. */
-  swarm(): Pick<Swarm, 'heads' | 'peers'> | undefined
+  /** The peers whose work is in the weights that the node continues with, from its checkpoint. */
+  joined?: JoinedPeers | undefined
   /** Whether this node sends and takes weights at present. */
   isOn(): boolean
   /** Paused by the user, or held back by limits: then nothing is exchanged. */
   mustWait(): boolean
-  /** Members of a private swarm, and peers that the user vouches for. */
-  isTrusted(peer: string): boolean
   learnt(): Learnt
   /** The newest evaluation. */
   evaluation(): Evaluation | undefined
@@ -38,11 +32,8 @@ export interface HeadsParts {
   /** This node's accuracy by task, for peers. */
   tasks(): HeadTask[]
   phases: Pick<Phases, 'run'>
-  random(): number
   now(): number
   after(ms: number, run: () => void): () => void
-  /** Wakes the train loop when heads have arrived. */
-  wake(): void
   log(message: string): void
 }
 
@@ -51,8 +42,10 @@ export interface NodeHeads {
   exchange(): Promise<void>
   /** What becomes of the weights of a peer that was just joined. Resolves once that is known, or it takes too long. */
   meet(peer: string, signal?: AbortSignal): Promise<WeightsMet>
-  /** The weights went back to a checkpoint. */
-  reset(): void
+  /** The weights went back to a checkpoint, in which these peers' work is. */
+  goBack(joined: JoinedPeers | undefined): void
+  /** The peers whose work is in the weights, for a checkpoint. */
+  joined(): JoinedPeers | undefined
   /** Whether the peer's weights were joined lately, so that its groups need not be trained on. */
   isJoined(peer: string): boolean
   /** Nodes whose work is in the weights, this one included. */
@@ -63,9 +56,6 @@ export interface NodeHeads {
 
 /** Optimizer steps between two exchanges. */
 const EVERY = 2
-/** Peers that are asked in one exchange. */
-const MOST_PEERS = 8
-const MOST_REMEMBERED = 1024
 /** Larger models exchange nothing while all their parameters are trained: four copies of them are held meanwhile. */
 const MOST_VALUES = 64e6
 /** How long a user who joins a peer waits for its weights. They are exchanged later as well. */
@@ -81,8 +71,10 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     every: EVERY,
   })
   const partners = createPartners({ now })
+  partners.restore(parts.joined)
   const asking = createAsking({ size: exchange.size, lineage: policy.lineage }, parts)
   let caughtUp: HeadsInfo['caughtUp']
+  let told: HeadsInfo['caughtUp']
   let exchanges = 0
   /** Called when an exchange has ended. */
   const ended = new Set<() => void>()
@@ -90,15 +82,9 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   let isHurried = false
 
   const weights = async (): Promise<Vector> => toVector(layout, await policy.trainer.weights())
-  /** Groups of others behind the weights, as far as is known since the start. */
-  let others = 0
   const behind = (): Learnt => {
     const { own, foreign } = parts.learnt()
-    others = Math.max(
-      others,
-      partners.list().reduce((sum, partner) => sum + partner.own, foreign),
-    )
-    return { own, foreign: others }
+    return { own, foreign: partners.groups(foreign) }
   }
 
   const begin = async (): Promise<void> => {
@@ -131,18 +117,17 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const catchUp = async (best: AheadHead): Promise<void> => {
     const before = parts.evaluation() ?? (await parts.evaluate())
     const own = await policy.trainer.weights()
-    await policy.replace(toWeights(layout, best.weights))
+    await policy.replace(toWeights(layout, best.weights), { isUrgent: true })
     const after = await parts.evaluate().catch(async (error: unknown) => {
       // Weights that were not tried to the end are not kept.
-      await policy.replace(own)
+      await policy.replace(own, { isUrgent: true })
       exchange.reset()
       throw error
     })
     const isTaken = after.accuracy > before.accuracy
     if (isTaken) {
-      partners.joined([{ ...best, isClipped: false }])
-      others = Math.max(others, best.own + best.foreign)
-    } else await policy.replace(own)
+      partners.caughtUp(best)
+    } else await policy.replace(own, { isUrgent: true })
     // What the other heads were compared with is gone.
     exchange.reset()
     const figures = { before: before.accuracy, after: after.accuracy }
@@ -153,7 +138,9 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   }
 
   const outcomeOf = (peer: string): WeightsMet | undefined => {
-    if (caughtUp?.peer === peer) {
+    // Told once: a peer that is joined again is tried again.
+    if (caughtUp?.peer === peer && caughtUp !== told) {
+      told = caughtUp
       const { before, after, isTaken } = caughtUp
       return { outcome: isTaken ? 'caught up' : 'given back', before, after }
     }
@@ -201,7 +188,11 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       )
         await phases.run('join', {}, begin)
     },
-    reset: () => exchange.reset(),
+    goBack(joined) {
+      exchange.reset()
+      partners.restore(joined)
+    },
+    joined: partners.save,
     isJoined: (peer) => isOn() && partners.has(peer),
     get nodes() {
       return isOn() ? 1 + partners.list().length : 1
@@ -217,61 +208,6 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
         })),
         ...(caughtUp && { caughtUp }),
       }
-    },
-  }
-}
-
-/** Asks trusted peers for their heads, and fetches those that are new. */
-function createAsking(
-  { size, lineage }: { size: number; lineage: string },
-  { swarm, isTrusted, random, wake }: Pick<HeadsParts, 'swarm' | 'isTrusted' | 'random' | 'wake'>,
-) {
-  /** Hash of the newest fetched head, by peer. */
-  const fetched = new Map<string, string>()
-  /** Peers that have no head of this lineage. */
-  const without = new Set<string>()
-  let refused = 0
-
-  const fetch = async (peer: string, exchange: Pick<HeadExchange, 'take'>): Promise<void> => {
-    const heads = swarm()?.heads
-    const head = await heads?.ask(peer, lineage)
-    if (head) without.delete(peer)
-    else without.add(peer)
-    if (!heads || !head || fetched.get(peer) === head.hash) return
-    const bytes = await heads.fetch(head, { size })
-    if (!bytes) return
-    const answer = exchange.take({ ...head, bytes })
-    if (answer === 'late') return
-    if (answer === 'malformed') {
-      refused++
-      heads.blame(peer)
-    }
-    fetched.delete(peer)
-    fetched.set(peer, head.hash)
-    if (fetched.size > MOST_REMEMBERED) fetched.delete(fetched.keys().next().value!)
-    wake()
-  }
-
-  return {
-    trusted: (): string[] =>
-      (swarm()?.peers() ?? [])
-        .filter(({ id, connected }) => connected && isTrusted(id))
-        .map(({ id }) => ({ id, order: random() }))
-        .sort((a, b) => a.order - b.order)
-        .slice(0, MOST_PEERS)
-        .map(({ id }) => id),
-    hasNone: (peer: string): boolean => without.has(peer),
-    forget(peer: string): void {
-      without.delete(peer)
-      fetched.delete(peer)
-    },
-    get refused() {
-      return refused
-    },
-    async all(peers: readonly string[], exchange: Pick<HeadExchange, 'take' | 'answered'>): Promise<void> {
-      await Promise.allSettled(
-        peers.map((peer) => fetch(peer, exchange).finally(() => exchange.answered(peer))),
-      )
     },
   }
 }
