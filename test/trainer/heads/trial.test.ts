@@ -1,0 +1,38 @@
+// What weights of peers must not do to stay.
+
+import { expect, test } from 'vitest'
+import { judge, type TaskAccuracy } from '../../../daemon/trainer/heads/trial.ts'
+
+const tasks = (sums: number, sorting: number, error = 0.02): TaskAccuracy[] => [
+  { task: 'sums', accuracy: sums, error },
+  { task: 'sorting', accuracy: sorting, error },
+]
+
+test('weights that take nothing from any task may stay', () => {
+  expect(judge(tasks(0.2, 0.4), tasks(0.2, 0.41))).toMatchObject({ isTaken: true })
+})
+
+test('a gain in one task does not outweigh a loss in another', () => {
+  expect(judge(tasks(0.2, 0.41), tasks(0.6, 0.3))).toMatchObject({
+    isTaken: false,
+    fallen: { task: 'sorting', before: 0.41, after: 0.3 },
+  })
+})
+
+test('a fall that few questions cannot tell from chance is none', () => {
+  expect(judge(tasks(0.2, 0.41, 0.1), tasks(0.2, 0.3, 0.1))).toMatchObject({ isTaken: true })
+})
+
+test('a task may lose a tenth of what it had, however sure that is', () => {
+  expect(judge(tasks(0.2, 0.4, 0.001), tasks(0.2, 0.37, 0.001))).toMatchObject({ isTaken: true })
+  expect(judge(tasks(0.2, 0.4, 0.001), tasks(0.2, 0.35, 0.001))).toMatchObject({ isTaken: false })
+})
+
+test('to catch up, the mean has to rise', () => {
+  expect(judge(tasks(0.2, 0.4), tasks(0.2, 0.4), { mustRise: true })).toMatchObject({ isTaken: false })
+  expect(judge(tasks(0.2, 0.4), tasks(0.3, 0.4), { mustRise: true })).toMatchObject({ isTaken: true })
+})
+
+test('the task that lost most of what it had is named', () => {
+  expect(judge(tasks(0.2, 0.4), tasks(0.1, 0.3)).fallen?.task).toBe('sums')
+})
