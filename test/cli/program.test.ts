@@ -12,8 +12,7 @@ import { freshHome } from './run-cli.ts'
 const ROOT = resolve(import.meta.dirname, '../..')
 const REAL = join(ROOT, 'daemon/cli/waggle.ts')
 const SCRIPTED = join(ROOT, 'test/cli/scripted-waggle.ts')
-const node = (...args: string[]) =>
-  [['--import', 'tsx', ...args], { cwd: ROOT, encoding: 'utf8' as const }] as const
+const node = (...args: string[]) => [args, { cwd: ROOT, encoding: 'utf8' as const }] as const
 
 function start(home: string) {
   const [args, options] = node(SCRIPTED, 'up', '--home', home)
@@ -52,7 +51,7 @@ test('unknown flags, no daemon and broken pipes end as documented', () => {
   }
   expect(run('up', '--frobnicate').status).toBe(2)
   expect(run('status', '--home', freshHome()).status).toBe(3)
-  const piped = spawnSync('sh', ['-c', `"${process.execPath}" --import tsx ${REAL} help config | head -1`], {
+  const piped = spawnSync('sh', ['-c', `"${process.execPath}" ${REAL} help config | head -1`], {
     cwd: ROOT,
     encoding: 'utf8',
   })

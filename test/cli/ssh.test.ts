@@ -19,7 +19,7 @@ let port = 0
 let sshd: ChildProcess | undefined
 let daemon: ChildProcess | undefined
 const client = (...argv: string[]) =>
-  spawnSync(process.execPath, ['--import', 'tsx', 'daemon/cli/waggle.ts', ...argv], {
+  spawnSync(process.execPath, ['daemon/cli/waggle.ts', ...argv], {
     cwd: ROOT,
     encoding: 'utf8',
     env: { ...process.env, PATH: `${join(folder, 'here')}:${process.env.PATH}`, TMPDIR: join(folder, 'tmp') },
@@ -59,7 +59,7 @@ describe.skipIf(!usable)('through ssh', () => {
     // What is called waggle on the other machine, with its home.
     script(
       join(folder, 'there/waggle'),
-      `cd ${ROOT} && exec ${process.execPath} --import tsx daemon/cli/waggle.ts "$@" --home ${join(folder, 'home')}`,
+      `cd ${ROOT} && exec ${process.execPath} daemon/cli/waggle.ts "$@" --home ${join(folder, 'home')}`,
     )
     // ssh with a config of its own, so that this user's is neither read nor written.
     writeFileSync(
@@ -84,11 +84,10 @@ describe.skipIf(!usable)('through ssh', () => {
     // Run by root it wants this folder; by another user it does without.
     if (userInfo().uid === 0) mkdirSync('/run/sshd', { recursive: true })
     sshd = spawn(SSHD!, ['-D', '-e', '-f', join(folder, 'sshd.conf')], { stdio: 'ignore' })
-    daemon = spawn(
-      process.execPath,
-      ['--import', 'tsx', 'test/cli/scripted-waggle.ts', 'up', '--home', join(folder, 'home')],
-      { cwd: ROOT, stdio: 'ignore' },
-    )
+    daemon = spawn(process.execPath, ['test/cli/scripted-waggle.ts', 'up', '--home', join(folder, 'home')], {
+      cwd: ROOT,
+      stdio: 'ignore',
+    })
     await until(() => existsSync(join(folder, 'home/control.sock')))
     await until(
       () => spawnSync(join(folder, 'here/ssh'), ['-p', String(port), '127.0.0.1', 'true']).status === 0,

@@ -92,7 +92,7 @@ describe('a home', () => {
       ).catch((error) => console.log(JSON.stringify({ code: error.code, message: error.message, hint: error.hint })))
     `
     const output = await new Promise<string>((resolve, reject) => {
-      const args = ['--import', 'tsx', '--input-type=module', '-e', script]
+      const args = ['--input-type=module', '-e', script]
       execFile(process.execPath, args, (error, stdout) => (error ? reject(error) : resolve(stdout)))
     })
     expect(JSON.parse(output)).toMatchObject({

@@ -29,7 +29,7 @@ interface Life {
 async function live(home: string, from: 'opening' | 'resumed', ms: number): Promise<Life> {
   const started = performance.now()
   let opening = started
-  const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', VICTIM, home], {
+  const child: ChildProcess = spawn(process.execPath, [VICTIM, home], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const life: Life = { saved: 0, pooled: 0, complaints: [] }

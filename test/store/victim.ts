@@ -1,5 +1,5 @@
 // A process to be killed: opens a home, adds groups and saves checkpoints as fast as it can, and says on stdout what
-// has been acknowledged. Run by kill.test.ts: node --import tsx victim.ts <home>
+// has been acknowledged. Run by kill.test.ts: node victim.ts <home>
 
 import { hostname } from 'node:os'
 import { join } from 'node:path'

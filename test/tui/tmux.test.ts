@@ -8,7 +8,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { until } from './screen.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
-const NODE = `${process.execPath} --import tsx`
 const SERVER = `waggle-test-${process.pid}`
 const installed = spawnSync('tmux', ['-V']).status === 0
 
@@ -32,15 +31,11 @@ let home = ''
 let daemon: ChildProcess
 
 function startDaemon(): ChildProcess {
-  return spawn(
-    process.execPath,
-    ['--import', 'tsx', join(ROOT, 'test/cli/scripted-waggle.ts'), 'up', '--home', home],
-    {
-      cwd: ROOT,
-      stdio: 'ignore',
-      env: { ...process.env, STEP_MS: '250' },
-    },
-  )
+  return spawn(process.execPath, [join(ROOT, 'test/cli/scripted-waggle.ts'), 'up', '--home', home], {
+    cwd: ROOT,
+    stdio: 'ignore',
+    env: { ...process.env, STEP_MS: '250' },
+  })
 }
 
 describe.skipIf(!installed)('in tmux', () => {
@@ -70,7 +65,13 @@ describe.skipIf(!installed)('in tmux', () => {
 
   test('the screen is whole at each size, survives the daemon, job control, and leaves nothing behind', async () => {
     await until(() => spawnSync('test', ['-S', join(home, 'control.sock')]).status === 0, 60_000, 80)
-    tmux('send-keys', '-t', 'top', `echo before; ${NODE} daemon/cli/waggle.ts top --home ${home}`, 'Enter')
+    tmux(
+      'send-keys',
+      '-t',
+      'top',
+      `echo before; ${process.execPath} daemon/cli/waggle.ts top --home ${home}`,
+      'Enter',
+    )
     await sees(/TRAINING +step \d+/)
     await sees(/╭─ Learning [\s\S]*Needs attention/)
 
