@@ -19,6 +19,7 @@ const LEFT_OUT: ReadonlyArray<readonly [RegExp, string]> = [
 const PAGES = [
   ...['README.md', 'docs/tutorial.md', 'docs/real-model.md'],
   ...['docs/datasets.md', 'docs/episodes.md', 'docs/plugins.md'],
+  ...['docs/models.md', 'docs/operating.md'],
 ]
 
 test.each(PAGES)(

@@ -3,8 +3,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseCommandLine } from '../../daemon/cli/parse.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'
@@ -15,8 +14,6 @@ import { byteLevelEntries, entriesOf, ggufBytes, randomWeights, tensorsOf } from
 import { type Block, partsOf, ROOT, waggleWords } from './blocks.ts'
 
 const PROGRAM = join(ROOT, 'daemon/cli/waggle.ts')
-/** Whole, since the reader's folder is not this one. */
-const TSX = createRequire(import.meta.url).resolve('tsx')
 const LIMIT_MS = 120_000
 
 /** Little work a step and an evaluation, and nobody else's nodes. Everything else is as a user has it. */
@@ -29,8 +26,11 @@ const QUICK = {
   WAGGLE_EVAL_EVERY_SECONDS: '0',
   WAGGLE_EVAL_PROMPTS_PER_TASK: '2',
   WAGGLE_ENGINE_THREADS: '1',
-  // A busy machine would starve the daemons.
+  // A busy machine would starve the daemons, and daemons that train all the time would starve the commands.
   WAGGLE_LIMITS_PRIORITY: 'normal',
+  WAGGLE_LIMITS_CPU_PERCENT: '25',
+  // A reader compiles the program once, not on each page.
+  NODE_COMPILE_CACHE: join(homedir(), '.cache/waggle/compiled'),
 }
 
 interface Running {
@@ -63,7 +63,7 @@ export async function openSession(skip: (command: string) => boolean): Promise<S
       .catch(() => undefined)
 
   const start = (words: readonly string[]): Running => {
-    const child = spawn(process.execPath, ['--import', TSX, PROGRAM, ...words], {
+    const child = spawn(process.execPath, [PROGRAM, ...words], {
       cwd: folder,
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
