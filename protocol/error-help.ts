@@ -173,7 +173,7 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
     },
     {
       cause: 'Memory ran out.',
-      cure: 'Lower `model.max_completion_tokens`, `rollout.group_size` or `training.own_groups`.',
+      cure: 'Lower `model.max_completion_tokens`, `rollout.group_size` or `training.batch_groups`.',
     },
     {
       cause: 'The policy has diverged and gives numbers that are not finite.',

@@ -26,6 +26,8 @@ export interface Argument {
 
 export interface Command {
   name: string
+  /** The name that it had in the last version, which is answered with the new one. */
+  formerly?: string
   summary: string
   /** Sentences for `waggle help <name>`, beyond the summary. */
   details?: string

@@ -24,6 +24,11 @@ export function parseCommandLine(
   const wanted = named?.name ?? 'help'
   const command = commands.find(({ name }) => name === wanted)
   if (!command) {
+    const renamed = commands.find(({ formerly }) => formerly === wanted)
+    if (renamed)
+      throw new WaggleError('E_USAGE', `"${wanted}" is now called "${renamed.name}"`, {
+        hint: `Type \`waggle ${renamed.name}\`.`,
+      })
     throw new WaggleError(
       'E_USAGE',
       `there is no command "${wanted}".${didYouMean(

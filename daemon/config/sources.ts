@@ -36,12 +36,22 @@ export interface Sources {
   homeModel?: string | undefined
 }
 
-/** Keys of the last version that do nothing any more: they are read with a warning, and left out. */
-const FORMER: Readonly<Record<string, string>> = {
-  'training.mixing': 'own and foreign groups always form one batch',
-  'training.scale_rate': 'the learning rate no longer depends on the number of groups in a batch',
+/** Keys of the last version: each has a new name, or does nothing any more. They are read with a warning. */
+const FORMER: Readonly<Record<string, { now: string } | { gone: string }>> = {
+  'training.own_groups': { now: 'training.batch_groups' },
+  'training.foreign_groups': { now: 'training.max_peer_groups' },
+  'training.growth_steps': { now: 'training.batch_ramp_steps' },
+  'sampler.use': { now: 'sampler.kind' },
+  'training.mixing': { gone: 'own and foreign groups always form one batch' },
+  'training.scale_rate': { gone: 'the learning rate no longer depends on the number of groups in a batch' },
 }
 const FORMER_BY_ENV = new Map(Object.keys(FORMER).map((path) => [variableOf(path), path]))
+
+/** The name that a key has now. */
+export function currentKey(path: string): string {
+  const former = Object.hasOwn(FORMER, path) ? FORMER[path]! : undefined
+  return former && 'now' in former ? former.now : path
+}
 
 /** The origin of a model that comes from the home. */
 export const HOME_ORIGIN = 'newest checkpoint of this home'
@@ -73,14 +83,23 @@ export function layer({ file, env, flags, reserved, homeModel }: Sources): Layer
     }
   }
 
-  const dropFormer = (where: string, path: string): void => {
-    warnings.push(`${where}: ${path} does nothing any more: ${FORMER[path]}. Remove it.`)
+  const warnFormer = (where: string, path: string): void => {
+    const former = FORMER[path]!
+    warnings.push(
+      'now' in former
+        ? `${where}: ${path} is now called ${former.now}. Rename it.`
+        : `${where}: ${path} does nothing any more: ${former.gone}. Remove it.`,
+    )
   }
   for (const path of Object.keys(FORMER)) {
     const parts = path.split('.')
     if (!file || !has(values, parts)) continue
-    dropFormer(`${file.name}:${lineOf(parts)}`, path)
-    remove(values, parts)
+    warnFormer(`${file.name}:${lineOf(parts)}`, path)
+    const value = take(values, parts)
+    const now = currentKey(path)
+    if (now === path || has(values, now.split('.'))) continue
+    place(values, now.split('.'), value)
+    overlaid.set(now, `${file.name}:${lineOf(parts)}`)
   }
 
   const overlay = (where: string, key: Key, text: string): void => {
@@ -94,17 +113,20 @@ export function layer({ file, env, flags, reserved, homeModel }: Sources): Layer
   }
   for (const [name, text] of Object.entries(env)) {
     if (!name.startsWith('WAGGLE_') || text === undefined || reserved.has(name)) continue
-    const key = byEnv.get(name)
     const former = FORMER_BY_ENV.get(name)
-    if (key) overlay(name, key, text)
-    else if (former) dropFormer(name, former)
-    else warnings.push(`${name} is not a setting.${didYouMean(name, [...byEnv.keys(), ...reserved])}`)
+    if (former) warnFormer(name, former)
+    const key = former ? byPath.get(currentKey(former)) : byEnv.get(name)
+    // A variable of the new name overrides one of the old name.
+    if (key && !(former && env[key.env] !== undefined)) overlay(name, key, text)
+    else if (!key && !former)
+      warnings.push(`${name} is not a setting.${didYouMean(name, [...byEnv.keys(), ...reserved])}`)
   }
   for (const [flag, path, text] of flags) {
-    const key = byPath.get(path)
+    const isFormer = Object.hasOwn(FORMER, path)
+    if (isFormer) warnFormer(flag, path)
+    const key = byPath.get(currentKey(path))
     if (key) overlay(flag, key, text)
-    else if (Object.hasOwn(FORMER, path)) dropFormer(flag, path)
-    else
+    else if (!isFormer)
       problems.push({ where: flag, path, message: `there is no such key.${nearestKey(path, byPath.keys())}` })
   }
 
@@ -204,9 +226,12 @@ function place(values: Record<string, unknown>, path: string[], value: unknown):
   at[path[path.length - 1]!] = value
 }
 
-function remove(values: Record<string, unknown>, path: readonly string[]): void {
+/** Removes the value at a path, and returns it. */
+function take(values: Record<string, unknown>, path: readonly string[]): unknown {
   const table = path.slice(0, -1).reduce((at, part) => at[part] as Record<string, unknown>, values)
+  const value = table[path.at(-1)!]
   delete table[path.at(-1)!]
+  return value
 }
 
 function has(values: unknown, path: readonly PropertyKey[]): boolean {

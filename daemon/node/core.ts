@@ -57,25 +57,25 @@ export function vouchesFor(trust: Config['swarm']['trust'], peer: string): boole
   return typeof trust === 'string' ? trust === 'all' : trust.includes(peer)
 }
 
-/** The first batch has this share of `own_groups`, but at least this many groups. */
+/** The first batch has this share of `batch_groups`, but at least this many groups. */
 const FIRST = { part: 1 / 4, groups: 4 }
 /** The least groups in a batch of a node whose weights are averaged with others'. */
 const LEAST_JOINED = 2
 
 /**
- * Number of own groups in a batch without foreign groups, at this policy version. Batches grow over `growth_steps`
+ * Number of own groups in a batch without foreign groups, at this policy version. Batches grow over `batch_ramp_steps`
  * steps: at first, many noisy steps get further than a few exact ones; later it is the other way round. Nodes whose
  * weights are averaged divide the batch, since averaging removes the noise of the smaller batches.
  */
 export function batchAt(
   version: number,
-  { own_groups, growth_steps }: Pick<Config['training'], 'own_groups' | 'growth_steps'>,
+  { batch_groups, batch_ramp_steps }: Pick<Config['training'], 'batch_groups' | 'batch_ramp_steps'>,
   nodes = 1,
 ): number {
-  const first = Math.min(own_groups, Math.max(FIRST.groups, FIRST.part * own_groups))
-  const grown = growth_steps > 0 ? Math.min(1, version / growth_steps) : 1
-  const whole = first + (own_groups - first) * grown
-  return Math.max(Math.min(own_groups, LEAST_JOINED), Math.ceil(whole / nodes))
+  const first = Math.min(batch_groups, Math.max(FIRST.groups, FIRST.part * batch_groups))
+  const grown = batch_ramp_steps > 0 ? Math.min(1, version / batch_ramp_steps) : 1
+  const whole = first + (batch_groups - first) * grown
+  return Math.max(Math.min(batch_groups, LEAST_JOINED), Math.ceil(whole / nodes))
 }
 
 export function openCore({ settings, self, seed, restored }: CoreOptions, parts: CoreParts): NodeCore {
@@ -89,7 +89,7 @@ export function openCore({ settings, self, seed, restored }: CoreOptions, parts:
         return {
           sizes: {
             own: batchAt(policy.reference().version, training, parts.nodes()),
-            foreign: training.foreign_groups,
+            foreign: training.max_peer_groups,
           },
           minibatches: training.minibatches,
           aggregation: { mode: training.aggregation, length: model.max_completion_tokens },

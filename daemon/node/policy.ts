@@ -56,7 +56,7 @@ export async function openPolicies(
   const { adapter, microBatchTokens, checkpointing, slots, packs } = plan
   const usable = config.engine.threads || cores
   const threads = Math.max(1, Math.floor(usable / 2))
-  const isExternal = config.sampler.use !== 'engine'
+  const isExternal = config.sampler.kind !== 'engine'
   const [trainer, ...spare] = (await createEngines(
     {
       ...config.engine,

@@ -3,6 +3,7 @@
 import type { ReconfigureResult } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import { type ConfigChange, differenceOf, type LiveConfig } from '../config/live.ts'
+import { currentKey } from '../config/sources.ts'
 import type { RunOptions } from '../control/node/node.ts'
 import type { Log } from '../store/log.ts'
 
@@ -26,8 +27,11 @@ export function createReconfigure(
   /** Settings from `waggle set`. */
   const laidOver: Record<string, string> = {}
   const isHeld = ({ path, from }: ConfigChange): boolean =>
-    path === 'training.foreign_groups' && from === 0 && !canMix
-  return async (settings) => {
+    path === 'training.max_peer_groups' && from === 0 && !canMix
+  return async (given) => {
+    const settings = Object.fromEntries(
+      Object.entries(given).map(([path, value]) => [currentKey(path), value]),
+    )
     const read = () => readConfig({ ...laidOver, ...settings })
     const waiting = differenceOf(config.settings(), read(), isHeld).restart
     // Changes that need a restart are checked now, since a restart stops this node first.
@@ -39,7 +43,7 @@ export function createReconfigure(
     if (fixed.some(isHeld)) {
       throw new WaggleError(
         'E_CONFIG',
-        'training.foreign_groups cannot be raised from 0 while this node runs: foreign gradients do not fit into the remaining memory',
+        'training.max_peer_groups cannot be raised from 0 while this node runs: foreign gradients do not fit into the remaining memory',
         {
           hint: `Nothing was changed. Set it in ${file} and run \`waggle restart\`: the new memory plan will include them.`,
         },

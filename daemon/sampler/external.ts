@@ -162,6 +162,6 @@ function checkRequest({ temperature, topK, topP, minP }: GenerateRequest): void 
   throw new WaggleError(
     'E_SAMPLER',
     'an external sampler writes at temperature 1 or 0, without top-k, top-p and min-p',
-    { hint: 'Set sampler.use = "engine" for plugins that ask for another distribution.' },
+    { hint: 'Set sampler.kind = "engine" for plugins that ask for another distribution.' },
   )
 }

@@ -61,7 +61,7 @@ export function createLlamaCpp(
   { file, parallel, threads }: LlamaCppOptions,
   { load = () => import(PACKAGE) as Promise<unknown> }: { load?: () => Promise<unknown> } = {},
 ): BackEnd {
-  const info: EngineInfo = { kind: PACKAGE, device: 'unknown', reason: 'sampler.use names it', threads }
+  const info: EngineInfo = { kind: PACKAGE, device: 'unknown', reason: 'sampler.kind names it', threads }
   let llama: Llama | undefined
   let current: Loaded | undefined
   /** One call at a time, because each has a context of its own size. */
@@ -159,7 +159,7 @@ export function createLlamaCpp(
     format: 'gguf',
     async open() {
       const { getLlama } = (await load().catch((cause: unknown) => {
-        throw new WaggleError('E_SAMPLER', `sampler.use is "${PACKAGE}", but ${PACKAGE} is not installed`, {
+        throw new WaggleError('E_SAMPLER', `sampler.kind is "${PACKAGE}", but ${PACKAGE} is not installed`, {
           hint: `Run: npm install ${PACKAGE}@${VERSION}, in the folder where Waggle is installed.`,
           cause,
         })

@@ -57,19 +57,19 @@ export async function externalSampler(
   )
 
   async function backEndOf(): Promise<BackEnd> {
-    const { use, parallel } = sampler
-    if (use === 'node-llama-cpp') {
+    const { kind, parallel } = sampler
+    if (kind === 'node-llama-cpp') {
       const { createLlamaCpp } = await import('../sampler/node-llama-cpp.ts')
       const file = sampler.model === undefined ? model.directory : at(sampler.model)
       if (file.endsWith('.gguf')) return createLlamaCpp({ file, parallel, threads })
       throw refused(
-        'sampler.use = "node-llama-cpp" needs the model as a GGUF file',
+        'sampler.kind = "node-llama-cpp" needs the model as a GGUF file',
         'Set sampler.model to a GGUF file of the same model, or model.path itself.',
       )
     }
     if (sampler.url === undefined)
       throw refused(
-        `sampler.use = "${use}" needs sampler.url`,
+        `sampler.kind = "${kind}" needs sampler.url`,
         'For example sampler.url = "http://127.0.0.1:8000".',
       )
     const { createHttpBackEnd, createServer } = await import('../sampler/http/index.ts')
@@ -86,12 +86,12 @@ export async function externalSampler(
 
   async function dialectOf() {
     const { llamaServer, sglang, vllm } = await import('../sampler/http/index.ts')
-    if (sampler.use === 'vllm') return vllm
-    if (sampler.use === 'sglang') return sglang
+    if (sampler.kind === 'vllm') return vllm
+    if (sampler.kind === 'sglang') return sglang
     const { restart: command } = sampler
     if (!command) {
       throw refused(
-        'sampler.use = "llama-server" needs sampler.restart: llama-server loads adapters only when it starts',
+        'sampler.kind = "llama-server" needs sampler.restart: llama-server loads adapters only when it starts',
         'Set it to a command that restarts the server with the adapter of the file whose path is added at its end.',
       )
     }
@@ -117,13 +117,13 @@ function checkConfig({ sampler, rollout, training }: Config, adapter: AdapterSpe
   if (rollout.temperature !== 1) {
     throw refused(
       `rollout.temperature is ${rollout.temperature}, and external samplers write at temperature 1`,
-      'Set rollout.temperature = 1, or sampler.use = "engine".',
+      'Set rollout.temperature = 1, or sampler.kind = "engine".',
     )
   }
   if (rollout.in_flight_weights) {
     throw refused(
       'rollout.in_flight_weights needs the own engine: an external sampler ends each rollout with the weights it began with',
-      'Remove rollout.in_flight_weights, or set sampler.use = "engine".',
+      'Remove rollout.in_flight_weights, or set sampler.kind = "engine".',
     )
   }
   if (!adapter) {

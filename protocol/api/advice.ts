@@ -73,7 +73,7 @@ const memory: Rule = ({ machine }) =>
   machine?.freeMemoryBytes !== undefined && machine.freeMemoryBytes < MEMORY_LOW
     ? attention(
         `only ${bytes(machine.freeMemoryBytes)} of memory is free`,
-        'close other programs, or `set training.own_groups=4`',
+        'close other programs, or `set training.batch_groups=4`',
       )
     : undefined
 
@@ -99,7 +99,7 @@ const weights: Rule = ({ training: t }) =>
   t?.effectiveSampleSize !== undefined && t.effectiveSampleSize < ESS_LIMIT
     ? attention(
         `few tokens dominate the batch: ESS ${percent(t.effectiveSampleSize, 0)}`,
-        'lower training.max_staleness or training.foreign_groups',
+        'lower training.max_staleness or training.max_peer_groups',
       )
     : undefined
 
@@ -151,7 +151,7 @@ const sharingHurts: Rule = ({ sharing }) =>
   sharing?.verdict === 'hurts' && sharing.foreign > 0
     ? attention(
         'foreign groups slow down training',
-        '`set training.foreign_groups=0` trains on own groups only',
+        '`set training.max_peer_groups=0` trains on own groups only',
       )
     : undefined
 

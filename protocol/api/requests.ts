@@ -70,7 +70,7 @@ export interface ShareRequest {
 }
 
 export interface ShareResult {
-  /** For `waggle fetch` on another node: the peer ID, a slash, and the digest of the file's digests. */
+  /** For `waggle get-file` on another node: the peer ID, a slash, and the digest of the file's digests. */
   source: string
   bytes: number
   /** IDs of the peers that may fetch it; absent if anyone may. */
@@ -78,7 +78,7 @@ export interface ShareResult {
 }
 
 export interface FetchRequest {
-  /** What `waggle share` printed on the other node. */
+  /** What `waggle send-file` printed on the other node. */
   source: string
   /** Absolute path on the node's machine, which must not exist yet. Nothing loads the file by itself. */
   path: string

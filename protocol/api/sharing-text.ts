@@ -90,7 +90,7 @@ export function sharingText(sharing: SharingInfo): string {
     case 'hurts':
       return foreign === 0
         ? "peers' groups hurt, so the node does not train on them; it tries some now and then"
-        : "peers' groups hurt: they bring less than own ones for the same compute; `set training.foreign_groups=0` trains on own groups only"
+        : "peers' groups hurt: they bring less than own ones for the same compute; `set training.max_peer_groups=0` trains on own groups only"
     case 'not yet known':
       return comparisons < needed
         ? `not yet known whether peers' groups hurt: ${comparisons} of at least ${needed} comparisons`

@@ -27,7 +27,7 @@ const start = (ownGroups: number): Promise<NodeProcess> =>
       'agents.max_open': MOST_OPEN,
       'model.path': 'models/three-tasks',
       'rollout.group_size': GROUP,
-      'training.own_groups': ownGroups,
+      'training.batch_groups': ownGroups,
       'training.warm_up_steps': 0,
     }).flatMap(([key, value]) => ['--set', `${key}=${value}`]),
   ])

@@ -21,7 +21,7 @@ const settings = {
   tasks: '[]',
   'agents.listen': '127.0.0.1:4294',
   'model.path': 'models/three-tasks',
-  'training.own_groups': 4,
+  'training.batch_groups': 4,
   'training.learning_rate': 0.0002,
   'training.warm_up_steps': 0,
 }

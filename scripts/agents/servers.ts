@@ -26,7 +26,7 @@ export async function startPlayer(home: string, ...environments: readonly string
     environments: `[${environments.join(', ')}]`,
     tasks: '[]',
     'model.path': 'models/three-tasks',
-    'training.own_groups': '8',
+    'training.batch_groups': '8',
     'training.learning_rate': '0.0002',
     'training.warm_up_steps': '0',
   }

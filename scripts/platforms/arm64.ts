@@ -30,7 +30,12 @@ const TESTS = ['test/engine/onnx', 'test/store/database.test.ts', 'test/platform
 /** Short rounds and steps: the emulator is about thirty times slower. */
 const SETTINGS = [
   ...['preset=tiny', 'limits.priority=normal', 'limits.cpu_percent=100', 'limits.celsius=0'],
-  ...['rollout.group_size=4', 'rollout.groups_per_round=4', 'training.own_groups=2', 'eval.every_seconds=0'],
+  ...[
+    'rollout.group_size=4',
+    'rollout.groups_per_round=4',
+    'training.batch_groups=2',
+    'eval.every_seconds=0',
+  ],
 ]
 const LIBRARIES = ['libc6', 'libstdc++6', 'libgcc-s1', 'dash', 'coreutils', 'base-files', 'libc-bin']
 

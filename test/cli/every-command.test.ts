@@ -59,8 +59,8 @@ const LINES: Record<string, Line> = {
   resume: { json: [] },
   checkpoint: { json: [] },
   invite: { json: [] },
-  share: { json: ['package.json'], needs: ['package.json'], wrong: [[], ['/nonexistent/file']] },
-  fetch: {
+  'send-file': { json: ['package.json'], needs: ['package.json'], wrong: [[], ['/nonexistent/file']] },
+  'get-file': {
     json: 'needs a second node; test/control/file-sharing.test.ts',
     needs: ['x', 'y'],
     wrong: [[], ['x', 'y']],

@@ -120,7 +120,7 @@ test('flags and --set reach the node as config', async () => {
       '--device',
       'cpu',
       '--set',
-      'training.own_groups=3',
+      'training.batch_groups=3',
       '--tasks',
       'base_conversion',
     ],
@@ -132,7 +132,7 @@ test('flags and --set reach the node as config', async () => {
   expect(started.options?.config).toMatchObject({
     swarm: { enabled: false },
     engine: { device: 'cpu' },
-    training: { own_groups: 3 },
+    training: { batch_groups: 3 },
     tasks: [{ name: 'base_conversion' }],
   })
 })

@@ -43,8 +43,8 @@ test('init takes a preset, and `auto` finds one for this machine', async () => {
   const home = freshHome()
   expect((await waggle(['init', '--preset', 'tiny', '--home', home])).status).toBe(0)
   const shown = JSON.parse((await waggle(['config', 'show', '--json', '--origin', '--home', home])).stdout)
-  expect(shown.config.training.own_groups).toBe(4)
-  expect(shown.origins['training.own_groups']).toBe('preset tiny')
+  expect(shown.config.training.batch_groups).toBe(4)
+  expect(shown.origins['training.batch_groups']).toBe('preset tiny')
   const auto = await waggle(['init', '--preset', 'auto', '--force', '--json', '--home', home])
   expect(PRESET_NAMES).toContain(JSON.parse(auto.stdout).preset)
   expect((await waggle(['init', '--preset', 'tny', '--home', home])).stderr).toContain('Did you mean "tiny"?')
@@ -141,12 +141,12 @@ describe('doctor', () => {
 
   test('lists every mistake of a broken config', async () => {
     const home = freshHome()
-    writeFileSync(join(home, 'config.toml'), '[training]\nlerning_rate = 1\nown_groups = 0\n')
+    writeFileSync(join(home, 'config.toml'), '[training]\nlerning_rate = 1\nbatch_groups = 0\n')
     const { status, findings } = await doctor(home)
     expect(status).toBe(6)
     expect(findings.filter(({ what }) => what === 'config').map(({ fact }) => fact)).toEqual([
       'config.toml:2  training.lerning_rate  there is no such key. Did you mean "learning_rate"?',
-      'config.toml:3  training.own_groups  must be at least 1',
+      'config.toml:3  training.batch_groups  must be at least 1',
     ])
   })
 })

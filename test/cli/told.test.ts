@@ -37,7 +37,7 @@ test('a type of event that there is not is refused', async () => {
 })
 
 test('sharing a file that is not there says so', async () => {
-  const { status, stderr } = await waggle(['share', './nothing', '--home', freshHome()])
+  const { status, stderr } = await waggle(['send-file', './nothing', '--home', freshHome()])
   expect([status, stderr]).toEqual([2, expect.stringMatching(/there is no file .*nothing/)])
 })
 

@@ -101,11 +101,11 @@ describe('config', () => {
 
   test('show --origin says where values come from', async () => {
     const home = freshHome()
-    writeFileSync(join(home, 'config.toml'), '[training]\nown_groups = 2\n')
+    writeFileSync(join(home, 'config.toml'), '[training]\nbatch_groups = 2\n')
     const { stdout } = await waggle(['config', 'show', '--origin', '--home', home, '--name', 'bob'], {
       env: { WAGGLE_ENGINE_THREADS: '3' },
     })
-    expect(stdout).toMatch(/^training\.own_groups = 2 +# config\.toml:2$/m)
+    expect(stdout).toMatch(/^training\.batch_groups = 2 +# config\.toml:2$/m)
     expect(stdout).toMatch(/^node\.name = "bob" +# --name$/m)
     expect(stdout).toMatch(/^engine\.threads = 3 +# WAGGLE_ENGINE_THREADS$/m)
     expect(stdout).toMatch(/^checkpoint\.keep = 3 +# default$/m)

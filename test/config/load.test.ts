@@ -49,7 +49,7 @@ test('all mistakes are reported at once, with line and suggestion', () => {
     [
       '[training]',
       'lerning_rate = 1',
-      'own_groups = "x"',
+      'batch_groups = "x"',
       '[engine]',
       'device = "webgup"',
       '[[tasks]]',
@@ -60,18 +60,18 @@ test('all mistakes are reported at once, with line and suggestion', () => {
     ].join('\n'),
     {
       env: { WAGGLE_TRAINING_MAX_STALENESS: 'a' },
-      flags: [['--set trainig.own_groups', 'trainig.own_groups', '3']],
+      flags: [['--set trainig.batch_groups', 'trainig.batch_groups', '3']],
     },
   )
   expect(found).toEqual([
     'config.toml:2  training.lerning_rate  there is no such key. Did you mean "learning_rate"?',
-    'config.toml:3  training.own_groups  must be a number',
+    'config.toml:3  training.batch_groups  must be a number',
     'config.toml:5  engine.device  must be one of auto, cpu, webgpu, cuda, dml, coreml. Did you mean "webgpu"?',
     'config.toml:7  tasks.0.name  must be a task name: a-z, 0-9 and _',
     'config.toml:8  tasks.0.dificulty  there is no such key. Did you mean "difficulty"?',
     'config.toml:9  swarn  there is no such key. Did you mean "swarm"?',
     'WAGGLE_TRAINING_MAX_STALENESS  training.max_staleness  must be a number, not "a"',
-    '--set trainig.own_groups  trainig.own_groups  there is no such key. Did you mean "training.own_groups"?',
+    '--set trainig.batch_groups  trainig.batch_groups  there is no such key. Did you mean "training.batch_groups"?',
   ])
 })
 
@@ -80,9 +80,9 @@ test('text that is not TOML is reported with line and column', () => {
 })
 
 test('a batch cannot be larger than what may wait for it: it would never be full', () => {
-  const set = (groups: number) => load(`[training]\nown_groups = ${groups}`)
-  expect(set(POOL_GROUPS).config.training.own_groups).toBe(POOL_GROUPS)
-  expect(() => set(POOL_GROUPS + 1)).toThrow(/own_groups/)
+  const set = (groups: number) => load(`[training]\nbatch_groups = ${groups}`)
+  expect(set(POOL_GROUPS).config.training.batch_groups).toBe(POOL_GROUPS)
+  expect(() => set(POOL_GROUPS + 1)).toThrow(/batch_groups/)
 })
 
 test('the same task twice is refused', () => {
@@ -119,19 +119,21 @@ test('frozen weights of fewer bits are refused where all weights are trained', (
 })
 
 test('flags win over environment, environment over file, file over defaults; each origin is known', () => {
-  const { config, originOf } = load('[training]\nown_groups = 2\nforeign_groups = 2\nminibatches = 2', {
-    env: { WAGGLE_TRAINING_FOREIGN_GROUPS: '3', WAGGLE_TRAINING_MINIBATCHES: '3' },
+  const { config, originOf } = load('[training]\nbatch_groups = 2\nmax_peer_groups = 2\nminibatches = 2', {
+    env: { WAGGLE_TRAINING_MAX_PEER_GROUPS: '3', WAGGLE_TRAINING_MINIBATCHES: '3' },
     flags: [['--set training.minibatches', 'training.minibatches', '4']],
   })
-  expect([config.training.own_groups, config.training.foreign_groups, config.training.minibatches]).toEqual([
-    2, 3, 4,
-  ])
-  const origins = ['own_groups', 'foreign_groups', 'minibatches', 'weight_decay'].map((k) =>
+  expect([
+    config.training.batch_groups,
+    config.training.max_peer_groups,
+    config.training.minibatches,
+  ]).toEqual([2, 3, 4])
+  const origins = ['batch_groups', 'max_peer_groups', 'minibatches', 'weight_decay'].map((k) =>
     originOf(['training', k]),
   )
   expect(origins).toEqual([
     'config.toml:2',
-    'WAGGLE_TRAINING_FOREIGN_GROUPS',
+    'WAGGLE_TRAINING_MAX_PEER_GROUPS',
     '--set training.minibatches',
     undefined,
   ])
@@ -192,6 +194,33 @@ test('keys that do nothing any more are warnings, wherever they are set, and cha
   ])
 })
 
+test.each([
+  ['own_groups', 'batch_groups', '3'],
+  ['foreign_groups', 'max_peer_groups', '4'],
+  ['growth_steps', 'batch_ramp_steps', '5'],
+])(
+  'training.%s of the last version is read as training.%s, with a warning, wherever it is set',
+  (was, now, value) => {
+    const sources = [
+      load(`[training]\n${was} = ${value}\n`),
+      load('', { env: { [`WAGGLE_TRAINING_${was.toUpperCase()}`]: value } }),
+      load('', { flags: [[`--set training.${was}`, `training.${was}`, value]] }),
+    ]
+    for (const { config, warnings } of sources) {
+      expect(config.training).toMatchObject({ [now]: Number(value) })
+      expect(warnings).toEqual([expect.stringContaining(`training.${was} is now called training.${now}.`)])
+    }
+    expect(sources[0]!.originOf(['training', now])).toBe('config.toml:2')
+  },
+)
+
+test('a key under its new name overrides the one of the last version', () => {
+  const { config } = load('[sampler]\nuse = "engine"\nkind = "vllm"\n', {
+    env: { WAGGLE_TRAINING_OWN_GROUPS: '3', WAGGLE_TRAINING_BATCH_GROUPS: '5' },
+  })
+  expect([config.sampler.kind, config.training.batch_groups]).toEqual(['vllm', 5])
+})
+
 test("a model's path is relative to the file that names it", () => {
   expect(load('[model]\npath = "m"').config.model.path).toBe(join(folder, 'm'))
   expect(load('', { env: { WAGGLE_MODEL_PATH: 'm' } }).config.model.path).toBe('/somewhere/m')
@@ -211,9 +240,9 @@ describe('a GGUF file', () => {
       'preset = "tiny"\n[model]\npath = "a.gguf"\n[training]\nmethod = "full"\n',
     )
     expect(config.tasks).toEqual([{ name: 'number_sorting', difficulty: 0, examples: 1 }])
-    expect(config.training).toMatchObject({ method: 'full', own_groups: 4, learning_rate: 3e-4 })
+    expect(config.training).toMatchObject({ method: 'full', batch_groups: 4, learning_rate: 3e-4 })
     expect(originOf(['tasks', 0, 'name'])).toBe('start of a GGUF file')
-    expect(originOf(['training', 'own_groups'])).toBe('preset tiny')
+    expect(originOf(['training', 'batch_groups'])).toBe('preset tiny')
   })
 
   test('with tasks of its own, and any other model, has the usual defaults', () => {
@@ -226,18 +255,18 @@ describe('a GGUF file', () => {
 
 describe('presets', () => {
   test('lie under the file, and say so', () => {
-    const { config, originOf } = load('preset = "tiny"\n[training]\nown_groups = 7\n')
-    expect(config.training).toMatchObject({ own_groups: 7, foreign_groups: 512 })
+    const { config, originOf } = load('preset = "tiny"\n[training]\nbatch_groups = 7\n')
+    expect(config.training).toMatchObject({ batch_groups: 7, max_peer_groups: 512 })
     expect(config.engine.threads).toBe(1)
-    expect(originOf(['training', 'own_groups'])).toBe('config.toml:3')
+    expect(originOf(['training', 'batch_groups'])).toBe('config.toml:3')
     expect(originOf(['rollout', 'groups_per_round'])).toBe('preset tiny')
     expect(originOf(['training', 'learning_rate'])).toBeUndefined()
   })
 
   test('come from a variable or a flag, too, which wins over the file', () => {
     const { config } = load('preset = "tiny"\n', { flags: [['--set preset', 'preset', 'large']] })
-    expect(config.training.own_groups).toBe(32)
-    expect(load(undefined, { env: { WAGGLE_PRESET: 'tiny' } }).config.training.own_groups).toBe(4)
+    expect(config.training.batch_groups).toBe(32)
+    expect(load(undefined, { env: { WAGGLE_PRESET: 'tiny' } }).config.training.batch_groups).toBe(4)
   })
 
   test('that do not exist are one mistake with a guess, and a section that is no table another', () => {
@@ -284,23 +313,23 @@ describe('what changes while a node runs', () => {
   })
 
   test('peers cannot be learnt from where memory was planned without them, and can be left out and taken back', async () => {
-    const config = createLiveConfig(load('[training]\nforeign_groups = 0\n').config)
+    const config = createLiveConfig(load('[training]\nmax_peer_groups = 0\n').config)
     const node = (canMix: boolean) =>
       createReconfigure(
         { config, file: 'config.toml', canMix },
         {
           ...{ log() {}, onChange() {}, checkConfig: async () => {} },
           readConfig: (settings = {}) =>
-            load(`[training]\nforeign_groups = ${settings['training.foreign_groups'] ?? 8}\n`).config,
+            load(`[training]\nmax_peer_groups = ${settings['training.max_peer_groups'] ?? 8}\n`).config,
         },
       )
-    await expect(node(false)({ 'training.foreign_groups': '16' })).rejects.toThrow(/cannot be raised from 0/)
+    await expect(node(false)({ 'training.max_peer_groups': '16' })).rejects.toThrow(/cannot be raised from 0/)
     // A file that was edited is no command: what has to wait is told.
-    expect(await node(false)({})).toEqual({ changed: [], restart: ['training.foreign_groups'] })
-    expect(config.settings().training.foreign_groups).toBe(0)
+    expect(await node(false)({})).toEqual({ changed: [], restart: ['training.max_peer_groups'] })
+    expect(config.settings().training.max_peer_groups).toBe(0)
     const other = node(true)
-    for (const to of ['16', '0', '4']) await other({ 'training.foreign_groups': to })
-    expect(config.settings().training.foreign_groups).toBe(4)
+    for (const to of ['16', '0', '4']) await other({ 'training.max_peer_groups': to })
+    expect(config.settings().training.max_peer_groups).toBe(4)
   })
 
   test('every live key is a key, and the pace of evaluation is one only while there is evaluation', () => {

@@ -218,9 +218,9 @@ test('a user vouches for all peers, for none or for those named in full', () => 
   expect(vouchesFor(['one peer'], 'peer')).toBe(false)
 })
 
-test('batches grow from a quarter of own_groups, or four, to all of them', () => {
-  const sizes = (own_groups: number, growth_steps: number) =>
-    [0, 1, 50, 99, 100, 10_000].map((version) => batchAt(version, { own_groups, growth_steps }))
+test('batches grow from a quarter of batch_groups, or four, to all of them', () => {
+  const sizes = (batch_groups: number, batch_ramp_steps: number) =>
+    [0, 1, 50, 99, 100, 10_000].map((version) => batchAt(version, { batch_groups, batch_ramp_steps }))
   expect(sizes(16, 100)).toEqual([4, 5, 10, 16, 16, 16])
   expect(sizes(32, 200)).toEqual([8, 9, 14, 20, 20, 32])
   expect(sizes(6, 100)).toEqual([4, 5, 5, 6, 6, 6])

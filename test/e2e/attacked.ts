@@ -22,8 +22,8 @@ const SETTINGS = [
   'swarm.listen=["/ip4/127.0.0.1/tcp/0"]',
   'tasks=basic_arithmetic',
   `rollout.group_size=${GROUP_SIZE}`,
-  `training.own_groups=${GROUPS}`,
-  `training.foreign_groups=${GROUPS}`,
+  `training.batch_groups=${GROUPS}`,
+  `training.max_peer_groups=${GROUPS}`,
   `model.max_completion_tokens=${COMPLETION_TOKENS}`,
 ]
 

@@ -71,7 +71,7 @@ describe('a daemon that cannot start says why and what to do', { timeout: 120_00
   it('config that is not TOML, with an unknown key, with a wrong value: all problems at once, with their lines', async () => {
     await mkdir(freshHome())
     const config = join(home, 'config.toml')
-    await writeFile(config, '[training\nown_groups = 4\n')
+    await writeFile(config, '[training\nbatch_groups = 4\n')
     expectClear(await refusal(['up', '--home', home]), 'E_CONFIG', EXIT.config, /config\.toml/)
     await writeFile(config, '[training]\nown_gruops = 4\nlearning_rate = "fast"\n')
     const result = await refusal(['up', '--home', home])

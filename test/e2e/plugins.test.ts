@@ -90,7 +90,7 @@ test('hooks that compute without end are ended, and switched off, while the node
     join(home.path, 'config.toml'),
     '[[controls]]\nuse = "./stuck.ts"\n\n[[controls]]\nuse = "./later.ts"\n',
   )
-  const node = await startDaemon(home.path, { settings: ['swarm.enabled=false', 'training.own_groups=1'] })
+  const node = await startDaemon(home.path, { settings: ['swarm.enabled=false', 'training.batch_groups=1'] })
   const isOff = (name: string) => (snapshot: Awaited<ReturnType<typeof node.client.snapshot>>) =>
     snapshot.plugins?.some((one) => one.name === name && one.state === 'off')
   for (const name of ['stuck', 'later']) {
@@ -125,7 +125,7 @@ test('a package and a file are added, run, fail, are switched off, and the node 
   expect(checked).toMatchObject({ status: 0, stdout: expect.stringMatching(/hint\/advice.*control\/flaky/) })
 
   const node = await startDaemon(home, {
-    settings: ['swarm.enabled=false', 'training.own_groups=1', 'rollout.group_size=8'],
+    settings: ['swarm.enabled=false', 'training.batch_groups=1', 'rollout.group_size=8'],
   })
   const ofNode = async (name: string, state: string) =>
     node.until(`${name} is ${state}`, ({ plugins }) =>

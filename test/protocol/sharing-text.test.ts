@@ -40,7 +40,7 @@ test.each<[string, Partial<SharingInfo>, string]>([
   [
     'what to do about peers that hurt',
     { verdict: 'hurts' },
-    "peers' groups hurt: they bring less than own ones for the same compute; `set training.foreign_groups=0` trains on own groups only",
+    "peers' groups hurt: they bring less than own ones for the same compute; `set training.max_peer_groups=0` trains on own groups only",
   ],
   [
     'that the node has stopped training on them',

@@ -50,7 +50,7 @@ const SAMPLE_MS = 5000
 export const config: Config = configSchema.parse({
   rollout: { group_size: 4, groups_per_round: 2 },
   model: { max_completion_tokens: MAX_TOKENS },
-  training: { own_groups: 2, foreign_groups: 4, learning_rate: 0.005, warm_up_steps: 0 },
+  training: { batch_groups: 2, max_peer_groups: 4, learning_rate: 0.005, warm_up_steps: 0 },
   checkpoint: { every_steps: 5 },
   eval: { every_seconds: 0, prompts_per_task: 4 },
 })

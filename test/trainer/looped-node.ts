@@ -58,7 +58,7 @@ const even: Task = {
 const config: Config = configSchema.parse({
   rollout: { group_size: 4, groups_per_round: 2 },
   model: { max_completion_tokens: 6 },
-  training: { own_groups: 2, foreign_groups: 2, adaptive_sharing: false },
+  training: { batch_groups: 2, max_peer_groups: 2, adaptive_sharing: false },
   checkpoint: { every_steps: 5 },
   eval: { every_seconds: 0 },
 })

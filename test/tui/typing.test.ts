@@ -4,7 +4,7 @@ import { completed, type Line, openLine, typeKey } from '../../tui/typing.ts'
 
 const COMMANDS = [
   ...['peers', 'pause', 'plugins', 'pluck'].map((name) => ({ name })),
-  { name: 'set', completes: ['training.learning_rate=', 'training.own_groups=', 'eval.every_seconds='] },
+  { name: 'set', completes: ['training.learning_rate=', 'training.batch_groups=', 'eval.every_seconds='] },
 ]
 const PARTS = { history: ['peers', 'set a=1'], commands: COMMANDS }
 const key = (name: string, text = name.length === 1 ? name : '') => ({ name, text, erases: name === 'erase' })
@@ -43,8 +43,8 @@ test('Tab completes the keys that set takes', () => {
   expect(completed('set ', COMMANDS)).toBe('set ')
   expect(completed('set tr', COMMANDS)).toBe('set training.')
   expect(completed('set training.l', COMMANDS)).toBe('set training.learning_rate=')
-  expect(completed('set training.own_groups=4 ev', COMMANDS)).toBe(
-    'set training.own_groups=4 eval.every_seconds=',
+  expect(completed('set training.batch_groups=4 ev', COMMANDS)).toBe(
+    'set training.batch_groups=4 eval.every_seconds=',
   )
 })
 

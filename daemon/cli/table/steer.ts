@@ -81,11 +81,13 @@ export const STEER: readonly Command[] = [
     load: async () => ({ run: (await import('../commands/steer/simple.ts')).invite }),
   },
   {
-    name: 'share',
+    name: 'send-file',
+    formerly: 'share',
     group: 'Steer',
     changes: true,
     summary: 'offer a file to peers, such as a checkpoint or an adapter',
-    details: 'Prints the source for `waggle fetch` on the other side. The offer lasts until this node stops.',
+    details:
+      'Prints the source for `waggle get-file` on the other side. The offer lasts until this node stops.',
     arguments: [{ name: 'file', summary: 'the file', required: true }],
     options: [
       ...REMOTE,
@@ -96,23 +98,26 @@ export const STEER: readonly Command[] = [
         summary: 'offer it only to this peer, by ID or name; may be given more than once',
       },
     ],
-    examples: [['waggle share adapter.safetensors --to brave-otter', 'only this peer can fetch it']],
-    load: async () => ({ run: (await import('../commands/steer/share.ts')).share }),
+    examples: [['waggle send-file adapter.safetensors --to brave-otter', 'only this peer can fetch it']],
+    load: async () => ({ run: (await import('../commands/steer/files.ts')).sendFile }),
   },
   {
-    name: 'fetch',
+    name: 'get-file',
+    formerly: 'fetch',
     group: 'Steer',
     changes: true,
     summary: 'download a file that a peer offers',
     details:
       'Each chunk is verified, and an interrupted download is resumed. Waggle never loads the file by itself.',
     arguments: [
-      { name: 'source', summary: 'what `waggle share` printed on the other node', required: true },
+      { name: 'source', summary: 'what `waggle send-file` printed on the other node', required: true },
       { name: 'file', summary: 'the file to write; must not exist yet', required: true },
     ],
     options: REMOTE,
-    examples: [['waggle fetch 12D3Koo.../3fa9... theirs.safetensors', 'inspect the file before you use it']],
-    load: async () => ({ run: (await import('../commands/steer/share.ts')).fetchFile }),
+    examples: [
+      ['waggle get-file 12D3Koo.../3fa9... theirs.safetensors', 'inspect the file before you use it'],
+    ],
+    load: async () => ({ run: (await import('../commands/steer/files.ts')).getFile }),
   },
   {
     name: 'set',

@@ -70,7 +70,7 @@ export const engine = z.strictObject({
 })
 
 export const sampler = z.strictObject({
-  use: z
+  kind: z
     .enum(['engine', 'node-llama-cpp', 'vllm', 'sglang', 'llama-server'])
     .default('engine')
     .describe(

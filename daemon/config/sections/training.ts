@@ -61,26 +61,26 @@ export const training = z.strictObject({
     .gt(0)
     .default(1)
     .describe('gradients with a larger global norm are scaled down to it'),
-  own_groups: z
+  batch_groups: z
     .int()
     .min(1)
     .max(512)
     .default(16)
     .describe("groups in a batch, which is due when so many wait; peers' groups may fill up to 7/8 of it"),
-  growth_steps: z
+  batch_ramp_steps: z
     .int()
     .min(0)
     .max(1_000_000)
     .default(100)
     .describe(
-      'steps over which batches grow from a quarter of own_groups (at least four) to all; 0 starts with all',
+      'steps over which batches grow from a quarter of batch_groups (at least four) to all; 0 starts with all',
     ),
-  foreign_groups: z.int().min(0).max(512).default(512).describe("most peers' groups in a batch"),
+  max_peer_groups: z.int().min(0).max(512).default(512).describe("most peers' groups in a batch"),
   adaptive_sharing: z
     .boolean()
     .default(true)
     .describe(
-      "train on no peers' groups while they do worse than own ones; false takes all that wait, beside own_groups own ones",
+      "train on no peers' groups while they do worse than own ones; false takes all that wait, beside batch_groups own ones",
     ),
   minibatches: z.int().min(1).max(64).default(1).describe('optimizer steps per batch'),
   aggregation: z

@@ -35,7 +35,7 @@ export function createFileSharing(
           'E_PEER',
           `"${safeText(source, { limit: 120, line: true })}" is not a shared file`,
           {
-            hint: 'Copy what `waggle share` printed on the other node: its peer ID, a slash, and 64 hex digits.',
+            hint: 'Copy what `waggle send-file` printed on the other node: its peer ID, a slash, and 64 hex digits.',
           },
         )
       absolute(path)

@@ -17,7 +17,7 @@ export interface TrainingConfig {
     base_precision?: 'auto' | Exclude<BasePrecision, 'file'>
   }
   rollout: { group_size: number }
-  training: { method: Wish['method']; lora_rank: number; lora_alpha: number; foreign_groups: number }
+  training: { method: Wish['method']; lora_rank: number; lora_alpha: number; max_peer_groups: number }
   swarm: { enabled: boolean }
   agents: { listen?: string | undefined; max_tokens: number }
   environments: readonly unknown[]
@@ -98,7 +98,7 @@ export function wishOf({
       prompt: Math.ceil(longest * LONGER),
       completion: model.max_completion_tokens,
       groupSize: rollout.group_size,
-      mixes: swarm.enabled && training.foreign_groups > 0,
+      mixes: swarm.enabled && training.max_peer_groups > 0,
       ...(roles > 0 ? { roles } : {}),
     },
   }

@@ -48,6 +48,8 @@ export function shaped<Shape extends z.ZodType>(shape: Shape, answer: unknown, o
   throw new WaggleError(
     'E_SAMPLER',
     `the external sampler's answer to ${of} is not as expected: ${where}: ${safeText(first?.message ?? '', { limit: 160, line: true })}`,
-    { hint: 'Is sampler.use the right kind of server, and is it recent? docs/samplers.md has the versions.' },
+    {
+      hint: 'Is sampler.kind the right kind of server, and is it recent? docs/samplers.md has the versions.',
+    },
   )
 }

@@ -56,7 +56,7 @@ export function createHttpBackEnd(
       throw new WaggleError(
         'E_SAMPLER',
         `the external sampler gave ${tokens.length} tokens and ${logprobs.length} log-probs`,
-        { hint: `Is sampler.use = "${dialect.kind}" the right kind of server, and is it recent?` },
+        { hint: `Is sampler.kind = "${dialect.kind}" the right kind of server, and is it recent?` },
       )
     }
     for (const [i, token] of tokens.entries()) if (line.take(token, logprobs[i]!)) return
@@ -64,7 +64,7 @@ export function createHttpBackEnd(
   }
 
   return {
-    info: { kind: dialect.kind, device: url, reason: 'sampler.use names it', threads: 0 },
+    info: { kind: dialect.kind, device: url, reason: 'sampler.kind names it', threads: 0 },
     format: dialect.format,
     ...(dialect.isExclusive ? { isExclusive: true } : {}),
     open: () => dialect.open(server),

@@ -105,7 +105,7 @@ function refusal(base: string, path: string, status: number, text: string): Wagg
       status === 401 || status === 403
         ? 'The server wants a key: set the environment variable that sampler.key_variable names.'
         : status === 404
-          ? 'Check sampler.url and sampler.use, and that the server was started as docs/samplers.md says.'
+          ? 'Check sampler.url and sampler.kind, and that the server was started as docs/samplers.md says.'
           : "Look at the server's own log.",
     data: { status },
   })

@@ -21,8 +21,8 @@ const settings = [
   'checkpoint.every_steps=1000000',
   'rollout.group_size=4',
   'rollout.groups_per_round=2',
-  'training.own_groups=1',
-  'training.foreign_groups=0',
+  'training.batch_groups=1',
+  'training.max_peer_groups=0',
   'training.learning_rate=1e-9',
   'tasks=basic_arithmetic',
 ]

@@ -62,7 +62,7 @@ await runExperiment<string, Result>({
       'model.max_completion_tokens': 32,
       'rollout.group_size': group,
       'training.method': 'lora',
-      'training.own_groups': batch,
+      'training.batch_groups': batch,
       'training.learning_rate': rate,
       'training.warm_up_steps': 0,
     }).flatMap(([key, value]) => ['--set', `${key}=${value}`])

@@ -3,7 +3,7 @@
 // Daemons with empty homes and a node's defaults on this machine, but for evaluations: one at the start, and those that are
 // asked for here. An arm is a number of daemons. Each but the first gets only the first one's peer ID. A node is looked at
 // each time it has written so many own groups, and goes on, so that its peers keep theirs. Seeds only number the runs.
-// `--training 'own_groups = 4,growth_steps = 0'` sets keys of the config's section.
+// `--training 'batch_groups = 4,batch_ramp_steps = 0'` sets keys of the config's section.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,7 @@
 // waggle set: changes settings of the running node until it stops. waggle reload: applies changes of the config file.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
+import { currentKey } from '../../../config/sources.ts'
 import type { Context } from '../../context.ts'
 import { reconfiguredText } from '../../text/reconfigured-text.ts'
 
@@ -12,7 +13,10 @@ export async function set(context: Context): Promise<number> {
         hint: 'For example `waggle set training.learning_rate=3e-4`. `waggle help config` lists the keys.',
       })
     }
-    return [pair.slice(0, at).trim(), pair.slice(at + 1)]
+    const key = pair.slice(0, at).trim()
+    const now = currentKey(key)
+    if (now !== key) context.say(`${key} is now called ${now}`)
+    return [now, pair.slice(at + 1)]
   })
   const status = await reconfigure(context, Object.fromEntries(pairs))
   context.say(`This lasts until the node stops. To keep it, add it to ${context.paths.config}.`)

@@ -1,4 +1,4 @@
-// waggle share and waggle fetch: transfer a file between two nodes if the users of both ask for it.
+// waggle send-file and waggle get-file: transfer a file between two nodes if the users of both ask for it.
 
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -9,7 +9,7 @@ import type { Context } from '../../context.ts'
 /** With --on, the path is on the other machine. */
 const pathOf = ({ on }: Context, given: string): string => (on ? given : resolve(given))
 
-export async function share(context: Context): Promise<number> {
+export async function sendFile(context: Context): Promise<number> {
   const to = context.options.to as string[] | undefined
   const path = pathOf(context, context.arguments[0]!)
   if (!context.on && !statSync(path, { throwIfNoEntry: false })?.isFile()) {
@@ -21,12 +21,12 @@ export async function share(context: Context): Promise<number> {
   context.out(context.json ? JSON.stringify({ v: 1, ...result }) : result.source)
   if (result.to) context.say(`only to ${result.to.map((id) => `${peerName(id)} (${id})`).join(', ')}`)
   context.say(
-    `${result.bytes} bytes, offered until this node stops. On the other node: waggle fetch ${result.source} FILE`,
+    `${result.bytes} bytes, offered until this node stops. On the other node: waggle get-file ${result.source} FILE`,
   )
   return 0
 }
 
-export async function fetchFile(context: Context): Promise<number> {
+export async function getFile(context: Context): Promise<number> {
   const [source, file] = context.arguments as [string, string]
   const result = await context.client.send(
     'fetch',
