@@ -231,7 +231,20 @@ export const run: Root = async (
     { facts: () => trainingFacts(settings(), { tasks }) },
   )
   const { isSaveDue, save, restore, rest } = createSaving({
-    ...{ monotonic, phases, models, policies, host, pool, parked, checkpoints, journal, record, heads, disk },
+    ...{
+      monotonic,
+      phases,
+      models,
+      policies,
+      plugins: host,
+      pool,
+      parked,
+      checkpoints,
+      journal,
+      record,
+      heads,
+      disk,
+    },
     schedule: () => settings().checkpoint,
     isRestored: restored !== undefined,
     mayWrite: limits.mayWrite,
@@ -242,7 +255,7 @@ export const run: Root = async (
   core = openCore(
     { settings, self, seed, restored: restored?.state.learner },
     {
-      ...{ policy, host, pool, parked, journal, phases, roles },
+      ...{ policy, plugins: host, pool, parked, journal, phases, roles },
       restore,
       isKnown: (author) => swarm?.isKnown(author) ?? false,
       nodes: () => heads.nodes,
@@ -254,7 +267,7 @@ export const run: Root = async (
     openNetwork(
       { settings, paths, invite },
       {
-        ...{ identity, tasks, model, policy, host, core, journal, changed, log, closers, pool },
+        ...{ identity, tasks, model, policy, plugins: host, core, journal, changed, log, closers, pool },
         ...{ clock: { now, after }, random: Math.random, isJoined: heads.isJoined },
       },
     ),
@@ -268,7 +281,7 @@ export const run: Root = async (
   const loops = startLoops(
     { settings, self, seed },
     {
-      ...{ core, policy, phases, host, tasks, swarm, journal, showcase, parked, changed },
+      ...{ core, policy, phases, plugins: host, tasks, swarm, journal, showcase, parked, changed },
       ...{ now, monotonic, sleep, save },
       ...{ isSaveDue, record, heads },
       nextRound: rounds.next,
@@ -311,7 +324,20 @@ export const run: Root = async (
       },
     },
     {
-      ...{ policy, host, tasks, swarm, journal, events, showcase, core, loops, wishes, state, changed },
+      ...{
+        policy,
+        plugins: host,
+        tasks,
+        swarm,
+        journal,
+        events,
+        showcase,
+        core,
+        loops,
+        wishes,
+        state,
+        changed,
+      },
       ...{ requests, phases, after, save },
       agents: () => agents?.info(),
       trained: record.phases,

@@ -50,7 +50,7 @@ export function App(props: AppProps): ReactElement {
       over={over}
       tab={tab}
       frozen={frozen !== undefined}
-      place={replay?.place()}
+      position={replay?.position()}
       note={line ? `${PROMPT[line.kind]}${narrow(line.text)}_` : note}
     />
   )

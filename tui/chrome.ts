@@ -1,7 +1,7 @@
 // The frame around every tab: header, tab bar, rule and footer, as rows of text.
 
 import { clockTime, count, duration, percent, type Snapshot } from '../protocol/api/index.ts'
-import type { Place } from './data/replay.ts'
+import type { ReplayPosition } from './data/replay.ts'
 import type { View } from './data/store.ts'
 import type { Theme } from './screen/theme.ts'
 import type { Tab } from './tabs/tab.ts'
@@ -11,13 +11,13 @@ import { cutText, type Piece, type Row, spread } from './widgets/row.ts'
 
 export function header(view: View, columns: number, { symbols }: Theme, host: string | undefined): Row {
   const { snapshot, contact } = view
-  const place: Piece[] = host ? ['  ', ['bold', host]] : []
+  const position: Piece[] = host ? ['  ', ['bold', host]] : []
   if (contact === 'lost') {
     const age = duration(view.now - view.heardAt)
     const text = ` ${symbols.failed} LOST  no contact for ${age}${snapshot ? `  ${snapshot.node.name}, last seen at step ${count(snapshot.training?.step)}` : ''}`
     return [['failure', cutText(text, columns).padEnd(columns)]]
   }
-  if (!snapshot) return [' waiting for the daemon', ...place]
+  if (!snapshot) return [' waiting for the daemon', ...position]
   const { state, node, training, swarm, alerts = [] } = snapshot
   const tone = stateTone(state)
   const left: Piece[] = [
@@ -28,7 +28,7 @@ export function header(view: View, columns: number, { symbols }: Theme, host: st
     training ? `  step ${count(training.step)}  ` : '  ',
     ['bold', node.name],
     swarm?.enabled && swarm.name ? ` in ${swarm.name}` : '',
-    ...place,
+    ...position,
   ]
   const right: Piece[] = [
     alerts.length > 0
@@ -59,16 +59,16 @@ interface FooterFacts {
   intervalMs: number
   note: string | undefined
   columns: number
-  place: Place | undefined
+  position: ReplayPosition | undefined
   theme: Theme
   /** Whether there is room for boxes and a tab bar. */
   boxed: boolean
 }
 
 export function footer(tab: Tab, number: number, facts: FooterFacts): Row {
-  const { frozen, contact, intervalMs, note, columns, place, boxed } = facts
+  const { frozen, contact, intervalMs, note, columns, position, boxed } = facts
   if (note) return [' ', ['bold', note]]
-  if (place) return slider(place, facts)
+  if (position) return slider(position, facts)
   const right = frozen
     ? 'frozen '
     : contact === 'live'
@@ -94,7 +94,7 @@ function fitting(hints: readonly string[], room: number): string[] {
 }
 
 /** The position of a replay within its run. */
-function slider({ from, to, at, running, speed }: Place, { columns, theme }: FooterFacts): Row {
+function slider({ from, to, at, running, speed }: ReplayPosition, { columns, theme }: FooterFacts): Row {
   const left = ` ${running ? 'playing' : 'stopped'} x${speed}  ${clockTime(at)}  `
   const right = `  ${duration(at - from)} of ${duration(to - from)}${columns >= 80 ? '   [ ] move  < > speed  Space' : ''} `
   const room = Math.max(4, columns - left.length - right.length)

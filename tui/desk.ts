@@ -12,7 +12,7 @@ import type { Theme } from './screen/theme.ts'
 import { TABS } from './tabs/index.ts'
 import type { Tab, TabUi } from './tabs/tab.ts'
 import { type Line, type LineKind, openLine, typeKey } from './typing.ts'
-import { lastPlace } from './widgets/pager.tsx'
+import { lastRow } from './widgets/pager.tsx'
 import type { Row } from './widgets/row.ts'
 import { wrapText } from './widgets/wrap.ts'
 
@@ -105,7 +105,7 @@ export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): 
     set({ uis: state.uis.map((old, i) => (i === state.tab ? { ...old, ...part } : old)) })
   const move = (by: number) => {
     if (state.over) {
-      const last = lastPlace(state.over.rows.length, bodyHeight())
+      const last = lastRow(state.over.rows.length, bodyHeight())
       return set({ over: { ...state.over, at: Math.min(last, Math.max(0, state.over.at + by)) } })
     }
     const last = Math.max(0, (here().current.count?.(here().view, here().ui) ?? 1) - 1)

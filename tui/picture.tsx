@@ -4,7 +4,7 @@
 import { Box } from 'ink'
 import type { ReactElement } from 'react'
 import { footer, header, tabBar } from './chrome.ts'
-import type { Place } from './data/replay.ts'
+import type { ReplayPosition } from './data/replay.ts'
 import type { View } from './data/store.ts'
 import type { Over } from './desk.ts'
 import type { Theme } from './screen/theme.ts'
@@ -30,7 +30,7 @@ interface PictureProps {
   tab: number
   frozen: boolean
   /** The position of a replay. */
-  place: Place | undefined
+  position: ReplayPosition | undefined
   note: string | undefined
 }
 

@@ -53,10 +53,10 @@ function configFlags({
   fromEnv,
 }: Pick<Context, 'commands' | 'options' | 'fromEnv'>): Array<[string, string, string]> {
   const flags: Array<[string, string, string]> = []
-  const standing = new Map(
+  const byName = new Map(
     commands.flatMap(({ options = [] }) => options).map((option) => [option.name, option]),
   )
-  for (const option of standing.values()) {
+  for (const option of byName.values()) {
     const { name, key, sets } = option
     const value = options[name]
     if (key === undefined || value === undefined || value === false) continue

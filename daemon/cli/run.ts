@@ -22,14 +22,14 @@ export async function main(argv: readonly string[], io: Io, commands: readonly C
     report(error, io, {
       json: argv.includes('--json'),
       verbose: argv.includes('--verbose') || argv.includes('-v'),
-      places: placesOf(argv),
+      home: homeFlag(argv),
     })
     return error instanceof WaggleError ? error.exitStatus : EXIT.unexpected
   }
 }
 
 /** The `--home DIR` of the command line, for suggested commands. */
-function placesOf(argv: readonly string[]): string {
+function homeFlag(argv: readonly string[]): string {
   const at = argv.findIndex((word) => word === '--home' || word.startsWith('--home='))
   if (at < 0) return ''
   const home = argv[at] === '--home' ? argv[at + 1] : argv[at]!.slice('--home='.length)
@@ -37,9 +37,9 @@ function placesOf(argv: readonly string[]): string {
 }
 
 /** Errors name commands as `waggle ...`. In a checkout they are called differently, and perhaps with a home. */
-function asTyped(text: string, { program }: Io, places: string): string {
+function asTyped(text: string, { program }: Io, flag: string): string {
   // A command for another node must not get this home.
-  const home = /other node/.test(text) ? '' : places
+  const home = /other node/.test(text) ? '' : flag
   return text.replace(/`waggle ([a-z-]+)([^`]*)`/g, (_, command: string, rest: string) => {
     const takesHome = !['help', 'version', 'completion'].includes(command) && !rest.includes('--home')
     return `\`${program} ${command}${rest}${takesHome ? home : ''}\``
@@ -49,10 +49,10 @@ function asTyped(text: string, { program }: Io, places: string): string {
 interface ReportOptions {
   json: boolean
   verbose: boolean
-  places: string
+  home: string
 }
 
-function report(error: unknown, io: Io, { json, verbose, places }: ReportOptions): void {
+function report(error: unknown, io: Io, { json, verbose, home }: ReportOptions): void {
   const write = (text: string) => io.stderr.write(`${text}\n`)
   if (!(error instanceof WaggleError)) {
     write(`error: unexpected failure: ${error instanceof Error ? error.message : String(error)}`)
@@ -62,7 +62,7 @@ function report(error: unknown, io: Io, { json, verbose, places }: ReportOptions
   }
   const { code } = error
   const message = asTyped(error.message, io, '')
-  const hint = error.hint && asTyped(error.hint, io, places)
+  const hint = error.hint && asTyped(error.hint, io, home)
   if (json) {
     write(JSON.stringify({ v: 1, error: { code, message, ...(hint === undefined ? {} : { hint }) } }))
     return

@@ -29,7 +29,7 @@ export function wordsAfter(
 const ENDLESS = ['follow', 'watch', 'detach']
 /** Options that locate the daemon; `waggle top` passes them on to its commands. */
 const PASSED_ON = ['home', 'config', 'on', 'token-file'] as const
-const MOST_LINES = 2000
+const MAX_LINES = 2000
 
 export interface Outcome {
   status: number
@@ -45,7 +45,7 @@ export async function runTopCommand(line: string, context: Context): Promise<Out
     write(text: string) {
       const parts = (rest + text).split('\n')
       rest = parts.pop()!
-      lines.push(...parts.slice(0, Math.max(0, MOST_LINES - lines.length)))
+      lines.push(...parts.slice(0, Math.max(0, MAX_LINES - lines.length)))
     },
   }
   const given = wordsOf(line)

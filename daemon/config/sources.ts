@@ -98,7 +98,7 @@ export function layer({ file, env, flags, reserved, homeModel }: Sources): Layer
     const value = take(values, parts)
     const now = currentKey(path)
     if (now === path || has(values, now.split('.'))) continue
-    place(values, now.split('.'), value)
+    setAt(values, now.split('.'), value)
     overlaid.set(now, `${file.name}:${lineOf(parts)}`)
   }
 
@@ -108,7 +108,7 @@ export function layer({ file, env, flags, reserved, homeModel }: Sources): Layer
       problems.push({ where, path: key.path, message: read.wrong })
       return
     }
-    place(values, key.path.split('.'), read.value)
+    setAt(values, key.path.split('.'), read.value)
     overlaid.set(key.path, where)
   }
   for (const [name, text] of Object.entries(env)) {
@@ -158,7 +158,7 @@ function underlay(values: Record<string, unknown>, homeModel: string | undefined
       // The schema reports a section that is not a table.
       if (has(values, parts) || (table !== undefined && (typeof table !== 'object' || table === null)))
         continue
-      place(values, parts, structuredClone(value))
+      setAt(values, parts, structuredClone(value))
       taken.set(path, origin)
     }
   }
@@ -216,7 +216,7 @@ function readToml(key: Key, text: string): { value: unknown } | { wrong: string 
   }
 }
 
-function place(values: Record<string, unknown>, path: string[], value: unknown): void {
+function setAt(values: Record<string, unknown>, path: string[], value: unknown): void {
   let at = values
   for (const part of path.slice(0, -1)) {
     const next = at[part]

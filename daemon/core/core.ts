@@ -61,9 +61,9 @@ export interface NodeCore {
   /** True for versions whose weights a roll-back discarded: their rollouts must be dropped. */
   isThrownAway(version: number): boolean
   /** Acts on alarms raised between two steps. */
-  attend(): Promise<void>
+  handleAlarms(): Promise<void>
   /** Tests the tokens of peers that introduced themselves. */
-  meet(): Promise<void>
+  testNewcomers(): Promise<void>
   /** The next batch, if one is due. Marks its groups as used. */
   nextBatch(): Batch | undefined
   /**
@@ -74,7 +74,7 @@ export interface NodeCore {
   /** True if a round gave nothing to train on and plugins have not been told yet. */
   readonly isBarren: boolean
   /** Lets plugins learn from such a round. */
-  settle(): Promise<void>
+  commitBarrenRound(): Promise<void>
   /** True until a checkpoint has been saved after a roll-back. */
   readonly isSaveUrgent: boolean
   onSaved(): void
@@ -90,7 +90,7 @@ const INTRODUCTION = 24
 const FADE = 0.9
 
 export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
-  const { pool, policy, host } = parts
+  const { pool, policy, plugins } = parts
   /** Decayed cost of recent rounds, and decayed number of their useful groups. */
   const generation = { cost: 0, groups: 0 }
   /** Whether the newest round gave a useful group, and whether an earlier one gave none. */
@@ -133,7 +133,7 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
         origin,
         count: Number.POSITIVE_INFINITY,
         order: 'newest',
-        where: ({ group, uses }) => uses === 0 && isUseful(group, host),
+        where: ({ group, uses }) => uses === 0 && isUseful(group, plugins),
       })
       .map(({ group }) => group)
       .reverse()
@@ -152,7 +152,7 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
 
     onOwnGroup(group) {
       learner.ownGroup(group)
-      if (isUseful(group, host)) {
+      if (isUseful(group, plugins)) {
         generation.groups += 1
         hasBrought = true
         pool.add(group, 'own')
@@ -161,7 +161,7 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
       if (!isShared) return { isShared }
       owed = Math.max(0, owed - 1)
       // So that no peer can send it back as its own, not even after a restart.
-      if (!isUseful(group, host)) pool.retire([group.id])
+      if (!isUseful(group, plugins)) pool.retire([group.id])
       return { isShared }
     },
 
@@ -169,7 +169,7 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
       if (learner.isUnknown(group.author)) owed = INTRODUCTION
       if (!hasSignal(group)) return learner.introduce(group)
       const isNew = pool.add(group, 'foreign')
-      if (isNew) host.arrived(parts.isTrusted?.(group.author) ? { ...group, trusted: true } : group)
+      if (isNew) plugins.arrived(parts.isTrusted?.(group.author) ? { ...group, trusted: true } : group)
       return isNew
     },
     get mostWaiting() {
@@ -182,8 +182,8 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
     },
     onEvaluation: learner.evaluation,
     isThrownAway: (version) => version <= thrownAway,
-    attend: learner.attend,
-    meet: learner.meet,
+    handleAlarms: learner.handleAlarms,
+    testNewcomers: learner.testNewcomers,
 
     nextBatch() {
       const batch = learner.choose({ own: waiting('own'), foreign: waiting('foreign') })
@@ -210,9 +210,9 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
     get isBarren() {
       return isBarren
     },
-    async settle() {
+    async commitBarrenRound() {
       isBarren = false
-      await learner.settle()
+      await learner.commitBarrenRound()
     },
 
     get isSaveUrgent() {

@@ -32,7 +32,7 @@ export interface ScoreRequest extends WithProgress {
   /** Also return hidden states: tokens x width x 4 bytes. */
   hidden?: boolean
   /** Also return where each token stands among the others. */
-  places?: boolean
+  pit?: boolean
 }
 
 /** Each array has one value per completion token. */
@@ -48,11 +48,11 @@ export interface Score {
    */
   hidden?: Float32Array
   /** If `places` was requested. */
-  places?: Places
+  pit?: PitBounds
 }
 
 /** Where tokens stand when all tokens are ordered by probability at `temperature`. */
-export interface Places {
+export interface PitBounds {
   /** Probability of all tokens that are more likely than this one. */
   above: Float32Array
   /** Probability of all tokens that are exactly as likely as this one, itself included. */
@@ -121,16 +121,16 @@ export interface TrainReport {
 
 /** A TrainRequest without the optimizer step. The gradient overwrites slot `into`. */
 export interface GradientRequest extends Omit<TrainRequest, 'optimizer'> {
-  into: Slot
+  into: VectorName
 }
 
 export type GradientReport = Omit<TrainReport, 'applied'>
 
 /** Names a vector with the gradient's shape, which is kept until the next `open`. Reading an empty slot is an error. */
-export type Slot = string
+export type VectorName = string
 
 /** The slot that `train` uses. A caller that puts its own gradient there saves the memory of another slot. */
-export const GRADIENT: Slot = 'gradient'
+export const GRADIENT: VectorName = 'gradient'
 
 /**
  * Measures a vector the way an AdamW step measures a gradient: x becomes x / (√v̂ + epsilon), where v̂ are the trainer's
@@ -163,15 +163,18 @@ export interface Trainer {
   /** Computes a gradient without changing any weight. */
   gradient(request: GradientRequest): Promise<GradientReport>
   /** The slots that are not empty. */
-  slots(): Promise<Slot[]>
+  vectors(): Promise<VectorName[]>
   /** into = Σ factor · slot. `into` may be among the terms. A term whose factor is 0 is not read. */
-  combine(request: { into: Slot; terms: readonly { slot: Slot; factor: number }[] }): Promise<void>
+  combine(request: {
+    into: VectorName
+    terms: readonly { vector: VectorName; factor: number }[]
+  }): Promise<void>
   /** Σ a · b, with b measured if a metric is given. */
-  dot(request: { a: Slot; b: Slot; metric?: Metric }): Promise<number>
+  dot(request: { a: VectorName; b: VectorName; metric?: Metric }): Promise<number>
   /** 2-norm of the slot. */
-  norm(request: { slot: Slot }): Promise<number>
+  norm(request: { vector: VectorName }): Promise<number>
   /** One optimizer step along the slot, as if it held a batch's gradient. */
-  step(request: { along: Slot; optimizer: OptimizerOptions }): Promise<StepReport>
+  step(request: { along: VectorName; optimizer: OptimizerOptions }): Promise<StepReport>
   /** A copy of the current weights. */
   weights(): Promise<Weights>
   setWeights(weights: Weights): Promise<void>

@@ -1,20 +1,20 @@
 // Checks of what hooks return. Each check throws if the result is invalid, and returns what the host uses.
 
-import type { Ask, Rewrite, SelectView, Steering } from '../../protocol/plugin/index.ts'
+import type { PromptRequest, Rewrite, SelectView, Steering } from '../../protocol/plugin/index.ts'
 import { type Group, isHeldOut, type PromptCoordinates } from '../../protocol/train/index.ts'
 
-const MOST_ROLLOUTS = 1024
-const MOST_TEXT = 65_536
+const MAX_ROLLOUTS = 1024
+const MAX_TEXT = 65_536
 const ARM = /^[a-z][a-z0-9_+-]{0,63}$/
 
-export function checkAsks(asks: Ask[], view: SelectView, want: number): Ask[] {
+export function checkAsks(asks: PromptRequest[], view: SelectView, want: number): PromptRequest[] {
   if (!Array.isArray(asks) || asks.length === 0) throw new Error('chose no prompt')
   if (asks.length > want) throw new Error(`chose ${asks.length} prompts, ${want} were asked for`)
   for (const ask of asks) checkAsk(ask, view.tasks)
   return asks
 }
 
-export function checkAsk({ prompt, rollouts }: Ask, tasks?: SelectView['tasks']): void {
+export function checkAsk({ prompt, rollouts }: PromptRequest, tasks?: SelectView['tasks']): void {
   checkPrompt(prompt)
   const task = tasks?.find(({ name, version }) => name === prompt.task && version === prompt.taskVersion)
   if (tasks && !task)
@@ -27,7 +27,7 @@ export function checkAsk({ prompt, rollouts }: Ask, tasks?: SelectView['tasks'])
     !(Number.isInteger(difficulty) && difficulty >= task.minDifficulty && difficulty <= task.maxDifficulty)
   )
     throw new Error(`chose a prompt of ${prompt.task} with difficulty ${difficulty}, which it does not have`)
-  if (!Number.isInteger(rollouts) || rollouts < 1 || rollouts > MOST_ROLLOUTS)
+  if (!Number.isInteger(rollouts) || rollouts < 1 || rollouts > MAX_ROLLOUTS)
     throw new Error(`asked for ${rollouts} rollouts of a prompt`)
 }
 
@@ -51,8 +51,8 @@ export function checkRewrite(rewrite: Rewrite | undefined | null): Rewrite | und
   if (!rewrite) return undefined
   const { before = '', after = '', arm, tainted, items = [] } = rewrite
   for (const text of [before, after, ...items])
-    if (typeof text !== 'string' || text.length > MOST_TEXT)
-      throw new Error(`gave a text that is not a string or longer than ${MOST_TEXT} characters`)
+    if (typeof text !== 'string' || text.length > MAX_TEXT)
+      throw new Error(`gave a text that is not a string or longer than ${MAX_TEXT} characters`)
   if (typeof arm !== 'string' || !ARM.test(arm) || arm === 'base')
     throw new Error(`called its rewrite ${JSON.stringify(arm)}; use a word such as "hint", and not "base"`)
   if (typeof tainted !== 'boolean') throw new Error('did not say whether its rewrite is tainted')

@@ -7,7 +7,6 @@
 
 import type {
   Advantages,
-  Ask,
   BatchView,
   Columns,
   CommitReport,
@@ -17,6 +16,7 @@ import type {
   Manifest,
   Need,
   PluginKind,
+  PromptRequest,
   ReceivedGroup,
   Request,
   RoleGroup,
@@ -136,7 +136,7 @@ export interface PluginRound {
   /** Gives plugins the foreign groups that have arrived since the last round. */
   receive(): Promise<void>
   /** The picker's next prompts, using the weights of all `weigh` hooks. */
-  select(view: SelectView, want: number): Promise<Ask[]>
+  select(view: SelectView, want: number): Promise<PromptRequest[]>
   /** Number of groups to start so that `want` groups get finished; equals `want` without a flow plugin. */
   oversample(want: number): number
   /** Undefined if no plugin rewrites the prompt. */

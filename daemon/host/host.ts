@@ -41,7 +41,7 @@ export type {
 } from './contract.ts'
 
 /** Maximum number of foreign groups kept for the next round; the newest are kept. */
-const MOST_ARRIVALS = 256
+const MAX_ARRIVALS = 256
 
 export async function createPluginHost(options: PluginHostOptions, by: PluginHostParts): Promise<PluginHost> {
   const { active, standIn, objective, problems, notices } = await resolvePlugins(options, by)
@@ -127,7 +127,7 @@ export async function createPluginHost(options: PluginHostOptions, by: PluginHos
     arrived(group) {
       if (!active.some(({ hooks, tally }) => hooks.receive && !tally.off)) return
       arrivals.push(group)
-      if (arrivals.length > MOST_ARRIVALS) arrivals.shift()
+      if (arrivals.length > MAX_ARRIVALS) arrivals.shift()
     },
     round: ({ step: at }) => openRound(at, parts),
     batch({ step: at }) {

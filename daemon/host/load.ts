@@ -69,14 +69,14 @@ export interface Gone {
 }
 
 /** A choice and the kinds allowed at its place in the config, the usual one first. */
-export interface PlacedChoice {
+export interface AllowedChoice {
   kinds: readonly PluginKind[]
   choice: PluginChoice
 }
 
 /** Returns the plugins that loaded, the problems with the others, and what the user should change in time. */
 export async function loadPlugins(
-  choices: readonly PlacedChoice[],
+  choices: readonly AllowedChoice[],
   source: PluginSource,
 ): Promise<{ loaded: LoadedPlugin[]; problems: string[]; notices: string[] }> {
   const problems: string[] = []

@@ -4,7 +4,7 @@ import type { Budget, Need, Plugin } from '../../protocol/plugin/index.ts'
 import { type Active, emptyTally } from './active.ts'
 import type { PluginHostOptions } from './contract.ts'
 import { ALWAYS_OFFERED, problemsOf } from './hooks/together.ts'
-import { KINDS_AT, type LoadedPlugin, loadPlugins, type PlacedChoice, type PluginSource } from './load.ts'
+import { type AllowedChoice, KINDS_AT, type LoadedPlugin, loadPlugins, type PluginSource } from './load.ts'
 import { assembleObjective, type PluginObjective } from './objective.ts'
 
 type ResolveOptions = Omit<PluginHostOptions, 'seed'>
@@ -61,9 +61,9 @@ export async function resolvePlugins(options: ResolveOptions, source: PluginSour
   return { active, standIn, objective, problems, notices }
 }
 
-function choicesOf(options: ResolveOptions): PlacedChoice[] {
-  return (Object.keys(KINDS_AT) as (keyof typeof KINDS_AT)[]).flatMap((place) =>
-    [options[place] ?? []].flat().map((choice) => ({ kinds: KINDS_AT[place], choice })),
+function choicesOf(options: ResolveOptions): AllowedChoice[] {
+  return (Object.keys(KINDS_AT) as (keyof typeof KINDS_AT)[]).flatMap((key) =>
+    [options[key] ?? []].flat().map((choice) => ({ kinds: KINDS_AT[key], choice })),
   )
 }
 

@@ -14,7 +14,7 @@ const DECOMPRESS = {
   zstd: promisify(zstdDecompress),
 }
 /** Most levels of nested brackets. Deeper values would exhaust the stack of code that walks through them. */
-const MOST_DEPTH = 64
+const MAX_DEPTH = 64
 
 /** The body as it was before it was compressed, if it was. Throws HttpError. */
 export async function readBody(
@@ -58,7 +58,7 @@ function decoderOf(encoding: string): Decompress | undefined {
 /** The value of a JSON body; an empty body is an empty object. Throws HttpError. */
 export function parseBody(bytes: Buffer, parse: (text: string) => unknown = JSON.parse): unknown {
   if (bytes.length === 0) return {}
-  if (depthOf(bytes) > MOST_DEPTH) throw invalid(`the body is nested more than ${MOST_DEPTH} levels deep`)
+  if (depthOf(bytes) > MAX_DEPTH) throw invalid(`the body is nested more than ${MAX_DEPTH} levels deep`)
   try {
     // Some clients begin with a byte-order mark.
     return parse(bytes.toString('utf8').replace(/^\ufeff/, ''))

@@ -144,8 +144,8 @@ export function createModel({ policy, engine, found, base, now }: ModelParts): M
         const all = accumulated + tokens
         if (into === PART) {
           const terms = [
-            { slot: GRADIENT, factor: accumulated / all },
-            { slot: PART, factor: tokens / all },
+            { vector: GRADIENT, factor: accumulated / all },
+            { vector: PART, factor: tokens / all },
           ]
           await engine.combine({ into: GRADIENT, terms })
         }

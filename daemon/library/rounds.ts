@@ -139,7 +139,7 @@ export async function createRounds(options: RoundsOptions, parts: RoundsParts): 
       self,
     },
     {
-      ...{ policy, host, pool },
+      ...{ policy, plugins: host, pool },
       random: (stream) => randomStream(seed, stream),
       trainingCost: ({ realTokens }) => TRAINED * realTokens,
       isKnown: () => true,
@@ -194,8 +194,8 @@ export async function createRounds(options: RoundsOptions, parts: RoundsParts): 
       )
       core.onRound({ cost: SAMPLED * tokens })
       const shared = groups.filter((group) => core.onOwnGroup(group).isShared)
-      await core.attend()
-      await core.meet()
+      await core.handleAlarms()
+      await core.testNewcomers()
       const batch = signal?.aborted ? undefined : core.nextBatch()
       const update = batch && (await core.train(batch))
       rounds += 1

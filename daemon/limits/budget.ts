@@ -20,7 +20,7 @@ interface BudgetRate {
 }
 
 /** The balance at time `at`, after what was used since `before`. */
-export function settle(before: Balance, { at, used }: Omit<Balance, 'owed'>, rate: BudgetRate): Balance {
+export function balanceAt(before: Balance, { at, used }: Omit<Balance, 'owed'>, rate: BudgetRate): Balance {
   const owed = before.owed + Math.max(0, used - before.used) - rate.perMs * Math.max(0, at - before.at)
   return { at, used, owed: Math.max(owed, -rate.mostLeft) }
 }

@@ -2,7 +2,7 @@
 // before each round, step and evaluation; work that has begun is finished.
 
 import type { LimitsInfo, NetworkUse } from '../../protocol/api/index.ts'
-import { type Balance, settle } from './budget.ts'
+import { type Balance, balanceAt } from './budget.ts'
 import type { MachineReader } from './machine.ts'
 import { decide, type Held, type Limits } from './rules.ts'
 
@@ -68,7 +68,7 @@ export async function createLimits(
   /** ms until the CPU time used is within the node's share. */
   const cpuWaitMs = (): number => {
     const perMs = (cores * settings().cpu_percent) / 100
-    cpu = settle(cpu, { at: monotonic(), used: parts.cpuMs() }, { perMs, mostLeft: CPU_LEFT_MS * perMs })
+    cpu = balanceAt(cpu, { at: monotonic(), used: parts.cpuMs() }, { perMs, mostLeft: CPU_LEFT_MS * perMs })
     return settings().cpu_percent < 100 ? Math.max(0, cpu.owed / perMs) : 0
   }
 
@@ -77,7 +77,7 @@ export async function createLimits(
     if (used === undefined) return
     const at = monotonic()
     const perMs = (settings().writes_gb_per_day * 1e9) / DAY_MS
-    writes = settle(
+    writes = balanceAt(
       writes ?? { at, used, owed: 0 },
       { at, used },
       { perMs, mostLeft: WRITES_LEFT_MS * perMs },

@@ -39,7 +39,7 @@ export interface ControlParts
     | 'trained'
   > {
   policy: LivePolicy
-  host: PluginHost
+  plugins: PluginHost
   tasks: TaskBook
   journal: Journal
   events: EventLog
@@ -62,7 +62,8 @@ export function openControl(
   { settings, facts }: { settings(): Config; facts: NodeFacts },
   parts: ControlParts,
 ): NodeControl {
-  const { policy, host, tasks, journal, core, loops, wishes, state, changed, requests, phases, now } = parts
+  const { policy, plugins, tasks, journal, core, loops, wishes, state, changed, requests, phases, now } =
+    parts
   const stopping = new AbortController()
   return createNodeControl(facts, {
     ...parts,
@@ -82,9 +83,9 @@ export function openControl(
       changed.wake()
     },
 
-    async evaluate({ tasks: names, promptsPerTask, samples, plugins = false }, signal) {
+    async evaluate({ tasks: names, promptsPerTask, samples, plugins: withPlugins = false }, signal) {
       const step = policy.reference().version
-      const acting = plugins ? await host.evaluation({ step }) : undefined
+      const acting = withPlugins ? await plugins.evaluation({ step }) : undefined
       const found = await evaluatePolicy(
         {
           promptsPerTask: promptsPerTask ?? settings().eval.prompts_per_task,
@@ -97,11 +98,11 @@ export function openControl(
       )
       // The curve is of all tasks, without plugins; other evaluations cannot be compared with it.
       const isWhole = tasks.chosen.every(({ task }) => names?.includes(task.name) ?? true)
-      if (isWhole && !plugins) {
+      if (isWhole && !withPlugins) {
         const { parts: _parts, overall: _overall, ...evaluation } = found
         journal.evaluation(evaluation)
-      } else journal.log('info', partText(found, plugins))
-      return { ...found, plugins }
+      } else journal.log('info', partText(found, withPlugins))
+      return { ...found, plugins: withPlugins }
     },
 
     checkpoint() {

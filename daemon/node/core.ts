@@ -28,7 +28,7 @@ export interface CoreOptions {
 
 export interface CoreParts {
   policy: LivePolicy
-  host: PluginHost
+  plugins: PluginHost
   pool: Pool
   parked: ParkedGroups
   journal: Pick<Journal, 'finding'>
@@ -60,7 +60,7 @@ export function vouchesFor(trust: Config['swarm']['trust'], peer: string): boole
 /** The first batch has this share of `batch_groups`, but at least this many groups. */
 const FIRST = { part: 1 / 4, groups: 4 }
 /** The least groups in a batch of a node whose weights are averaged with others'. */
-const LEAST_JOINED = 2
+const MIN_JOINED = 2
 
 /**
  * Number of own groups in a batch without foreign groups, at this policy version. Batches grow over `batch_ramp_steps`
@@ -75,11 +75,11 @@ export function batchAt(
   const first = Math.min(batch_groups, Math.max(FIRST.groups, FIRST.part * batch_groups))
   const grown = batch_ramp_steps > 0 ? Math.min(1, version / batch_ramp_steps) : 1
   const whole = first + (batch_groups - first) * grown
-  return Math.max(Math.min(batch_groups, LEAST_JOINED), Math.ceil(whole / nodes))
+  return Math.max(Math.min(batch_groups, MIN_JOINED), Math.ceil(whole / nodes))
 }
 
 export function openCore({ settings, self, seed, restored }: CoreOptions, parts: CoreParts): NodeCore {
-  const { policy, host, pool, parked, journal, phases, roles, isKnown } = parts
+  const { policy, plugins, pool, parked, journal, phases, roles, isKnown } = parts
   const { rollout, training: fixed } = settings()
   return createCore(
     {
@@ -104,7 +104,7 @@ export function openCore({ settings, self, seed, restored }: CoreOptions, parts:
       restored,
     },
     {
-      ...{ policy, host, pool, roles, isKnown, phases },
+      ...{ policy, plugins, pool, roles, isKnown, phases },
       random: (stream) => randomStream(seed, stream),
       trainingCost: ({ seconds }) => seconds,
       isTrusted: (author) => vouchesFor(settings().swarm.trust, author),

@@ -32,7 +32,7 @@ interface LoopsParts {
   core: NodeCore
   policy: LivePolicy
   phases: Pick<Phases, 'run'>
-  host: PluginHost
+  plugins: PluginHost
   tasks: TaskBook
   swarm: Swarm | undefined
   journal: Journal
@@ -66,10 +66,10 @@ export interface Loops {
 
 export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsParts): Loops {
   const config = settings()
-  const { core, policy, phases, host, tasks, swarm, journal, changed, mustWait, now, monotonic, sleep } =
+  const { core, policy, phases, plugins, tasks, swarm, journal, changed, mustWait, now, monotonic, sleep } =
     parts
   const ending = new AbortController()
-  const shared = { policy, phases, host, tasks, changed, mustWait, now, monotonic, sleep }
+  const shared = { policy, phases, plugins, tasks, changed, mustWait, now, monotonic, sleep }
 
   /** Saves at once after a roll-back; otherwise a crash would lose which authors were just set aside. */
   const saveIfDue = async (): Promise<void> => {
@@ -156,7 +156,7 @@ export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsP
         await parts.serveRequests()
       },
       async onIdle() {
-        if (core.isBarren && !mustWait()) await core.settle().catch(journal.fail('training'))
+        if (core.isBarren && !mustWait()) await core.commitBarrenRound().catch(journal.fail('training'))
         await saveIfDue()
         await parts.serveRequests()
         await parts.restIfDue().catch(journal.fail('checkpoint'))

@@ -28,7 +28,7 @@ interface NetworkParts {
   tasks: TaskBook
   model: StoredModel
   policy: LivePolicy
-  host: PluginHost
+  plugins: PluginHost
   core: Pick<NodeCore, 'onForeignGroup' | 'learner'>
   /** Whether this peer's weights are averaged, so that its groups need not be trained on. */
   isJoined(peer: string): boolean
@@ -50,7 +50,7 @@ export async function openNetwork(
     tasks,
     model,
     policy,
-    host,
+    plugins,
     core,
     isJoined,
     pool,
@@ -83,7 +83,7 @@ export async function openNetwork(
       hasWritten: pool.hasSeen,
       isUnknown: (author) => core.learner.isUnknown(author),
       onEvent: (event) => journal.swarm(event),
-      states: host.shared,
+      states: plugins.shared,
       random,
       openPeers: (at) => openPeerStore(at, { log }),
     },

@@ -23,7 +23,7 @@ interface SavingParts {
   schedule(): Config['checkpoint']
   models: Pick<Models, 'model' | 'base'>
   policies: Policies
-  host: PluginHost
+  plugins: PluginHost
   pool: Pick<Pool, 'flush' | 'unwritten'>
   parked: ParkedGroups
   checkpoints: Checkpoints
@@ -58,7 +58,7 @@ export interface Saving {
 }
 
 export function createSaving(parts: SavingParts): Saving {
-  const { models, policies, host, pool, parked, checkpoints, journal, record, disk } = parts
+  const { models, policies, plugins, pool, parked, checkpoints, journal, record, disk } = parts
   const { policy, roles } = policies
   const { model, base } = models
   const ids = { lineage: model.digest, spec: model.spec }
@@ -92,7 +92,7 @@ export function createSaving(parts: SavingParts): Saving {
         learnt: pool.unwritten(),
         learner: parts.learner(),
         headLineage: parts.headLineage,
-        plugins: await host.save(),
+        plugins: await plugins.save(),
         parked: parked.save(),
         roles: [...roles.values()].filter(({ trainable }) => trainable),
         spec: policy.spec,
@@ -121,7 +121,7 @@ export function createSaving(parts: SavingParts): Saving {
       const earlier = await restoreBefore(before, ids, { checkpoints, disk })
       await policy.goBack(earlier?.policy)
       journal.telemetry.trainedOn.restore(earlier?.state.trainedOn)
-      await host.restore(policy.reference().version, earlier?.plugins ?? [])
+      await plugins.restore(policy.reference().version, earlier?.plugins ?? [])
       await policies.restoreRoles(earlier)
       record.goBack(earlier?.state.version ?? 0)
       parts.heads.goBack(earlier && trainedMeta(earlier.checkpoint.manifest.meta).joined)

@@ -15,13 +15,13 @@ export interface ScoredSequence {
 const LOGIT_BYTES = 512 * 1024 * 1024
 /** Arrays of the logits' size that are alive at once: logits, exponentials and a spare. */
 const LOGIT_COPIES = 3
-const MOST_TOKENS = 2048
-const LEAST_TOKENS = 32
+const MAX_TOKENS = 2048
+const MIN_TOKENS = 32
 
 /** Most tokens of one batch. */
 export function batchTokens({ vocabulary }: Pick<DecoderSpec, 'vocabulary'>): number {
   const fit = Math.floor(LOGIT_BYTES / (vocabulary * 4 * LOGIT_COPIES))
-  return Math.max(LEAST_TOKENS, Math.min(MOST_TOKENS, fit))
+  return Math.max(MIN_TOKENS, Math.min(MAX_TOKENS, fit))
 }
 
 interface Piece extends ScoredSequence {

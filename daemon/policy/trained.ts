@@ -10,10 +10,10 @@ import type { Decoder } from './model.ts'
 import { openWeights } from './safetensors/read.ts'
 
 /** Phases that a manifest may have; older ones are dropped. */
-export const MOST_PHASES = 64
+export const MAX_PHASES = 64
 
 /** Peers that a manifest names; those whose heads were joined longest ago are dropped. */
-export const MOST_JOINED = 1024
+export const MAX_JOINED = 1024
 
 /** A checkpoint's metadata, part of its manifest. */
 export interface TrainedMeta {
@@ -91,8 +91,8 @@ const joinedPeer = z.strictObject({
   at: z.number(),
 })
 const records = {
-  joined: z.strictObject({ groups: count, peers: z.array(joinedPeer).max(MOST_JOINED) }),
-  phases: z.array(phase).max(MOST_PHASES),
+  joined: z.strictObject({ groups: count, peers: z.array(joinedPeer).max(MAX_JOINED) }),
+  phases: z.array(phase).max(MAX_PHASES),
   evaluations: z.array(evaluation).max(2),
 }
 

@@ -34,7 +34,7 @@ export interface RolloutSettings {
 
 interface RolloutLoopParts {
   policy: LivePolicy
-  host: PluginHost
+  plugins: PluginHost
   phases: Pick<Phases, 'run'>
   tasks: TaskBook
   /** Groups whose writing was interrupted, kept between rounds. */
@@ -105,7 +105,7 @@ export async function runRolloutLoop(
           sampler: by.policy.sampler,
           tokenizer,
           tasks: by.tasks,
-          hooks: by.host.round({ step: policy.version }),
+          hooks: by.plugins.round({ step: policy.version }),
           parked: by.parked,
           phases: by.phases,
         },

@@ -6,15 +6,15 @@
 // Without plugins: pick prompts, write, verify.
 
 import { NO_PHASES, type Phases } from '../../protocol/api/index.ts'
-import type { Ask, BatchView, SelectView } from '../../protocol/plugin/index.ts'
+import type { BatchView, PromptRequest, SelectView } from '../../protocol/plugin/index.ts'
 import type { Group, PolicyReference } from '../../protocol/train/index.ts'
 import type { Sampler } from '../engine/engine.ts'
 import type { PluginRound } from '../host/contract.ts'
 import type { Tokenizer } from '../policy/tokens/tokenizer.ts'
 import { type ParkedGroup, type ParkedGroups, park, resume } from './parked/parked.ts'
 import type { TaskBook } from './tasks.ts'
-import { land, type Written } from './writing/landing.ts'
-import { makeOrder } from './writing/orders.ts'
+import { groupOf, type Written } from './writing/group-of.ts'
+import { makeJob } from './writing/jobs.ts'
 import { answerRequests } from './writing/requests.ts'
 import { beginSequence, type Sequence } from './writing/sequence.ts'
 import { createSteering } from './writing/steering.ts'
@@ -82,7 +82,7 @@ async function play(options: RoundOptions, by: RoundParts): Promise<Round> {
   const compose = hooks.compose.bind(hooks)
   await hooks.receive()
   const begun = await begin(options, by)
-  const asks: Ask[] = begun.map(({ order: { prompt, rollouts } }) => ({ prompt, rollouts }))
+  const asks: PromptRequest[] = begun.map(({ job: { prompt, rollouts } }) => ({ prompt, rollouts }))
   const watcher = hooks.steers
     ? createSteering(
         {
@@ -107,16 +107,16 @@ async function play(options: RoundOptions, by: RoundParts): Promise<Round> {
 
   const own: Group[] = []
   const parked: ParkedGroup[] = []
-  const verify = async ({ order, sequences, since, wasParked }: Begun): Promise<void> => {
+  const verify = async ({ job, sequences, since, wasParked }: Begun): Promise<void> => {
     const kept = sequences.filter((one) => !watcher?.isDropped(one))
     // A node that stops in the middle of a round resumes these when it starts again.
     const isCutShort = signal?.aborted && kept.some(({ finish }) => finish === undefined)
     const isParked = watcher !== undefined && kept.some(watcher.isParked)
     if (isParked || (isCutShort && (watcher !== undefined || wasParked))) {
-      parked.push(park(order, kept, since))
+      parked.push(park(job, kept, since))
       return
     }
-    const group = land([{ order, sequences: kept, since }], options, tokenizer)
+    const group = groupOf([{ job: job, sequences: kept, since }], options, tokenizer)
     if (group) own.push(await hooks.reward(group))
   }
   await phases.run('verify', { unit: 'groups', total: begun.length }, async (at) => {
@@ -126,7 +126,7 @@ async function play(options: RoundOptions, by: RoundParts): Promise<Round> {
     }
   })
   if (isVoid()) return nothing(tokens, by)
-  by.parked?.settle(parked)
+  by.parked?.endRound(parked)
 
   const view: BatchView = { ...policy, self: options.author, at: 'round' }
   const extra = await answerRequests(own, { ...options, view }, by)
@@ -157,14 +157,14 @@ async function begin(options: RoundOptions, by: RoundParts): Promise<Begun[]> {
   })
   const asks = begun.length < most ? await hooks.select(view, most - begun.length) : []
   for (const ask of asks) {
-    const order = await makeOrder(ask, undefined, options, {
+    const job = await makeJob(ask, undefined, options, {
       tokenizer,
       tasks,
       compose: hooks.compose.bind(hooks),
     })
-    if (!order) continue
-    const sequences = Array.from({ length: order.rollouts }, () => beginSequence(order, options.sampleSeed()))
-    begun.push({ order, sequences, since: policy.version, wasParked: false })
+    if (!job) continue
+    const sequences = Array.from({ length: job.rollouts }, () => beginSequence(job, options.sampleSeed()))
+    begun.push({ job: job, sequences, since: policy.version, wasParked: false })
   }
   return begun
 }

@@ -23,7 +23,7 @@ export interface Lines {
 }
 
 /** Rounding may lift a probability slightly above 1. */
-const MOST_LOGPROB = 1e-3
+const MAX_LOGPROB = 1e-3
 
 export function openLines(
   request: GenerateRequest,
@@ -65,7 +65,7 @@ export function openLines(
         if (results[sample]) return true
         if (!Number.isInteger(token) || token < 0 || token >= vocabulary)
           throw wrong(`token id ${token}, and this model's are below ${vocabulary}`)
-        if (!Number.isFinite(logprob) || logprob > MOST_LOGPROB)
+        if (!Number.isFinite(logprob) || logprob > MAX_LOGPROB)
           throw wrong(`a log-prob of ${logprob} for token ${token}`)
         tokens.push(token)
         logprobs.push(Math.min(0, logprob))

@@ -15,12 +15,12 @@ import { createExchange } from './exchange.ts'
 import { BulkOffers } from './fetch/bulk-offer.ts'
 import { States } from './fetch/states.ts'
 import { forgetMessage, meshPeers } from './gossip/internals.ts'
-import { Brake } from './libp2p/brake.ts'
 import { ConnectionLimit } from './libp2p/connection-limit.ts'
 import { createGate } from './libp2p/gate.ts'
 import { Handshakes } from './libp2p/handshakes.ts'
-import { createHost, type Host } from './libp2p/host.ts'
+import { ReadThrottle } from './libp2p/read-throttle.ts'
 import { createRequests } from './libp2p/streams.ts'
+import { createHost, type SwarmNode } from './libp2p/swarm-node.ts'
 import { DialBackoff } from './links/dial-backoff.ts'
 import { Forgetting } from './links/forgetting.ts'
 import { ENOUGH_LINKS, Greeter } from './links/greet.ts'
@@ -29,7 +29,7 @@ import { Prober } from './links/probe.ts'
 import { Redial } from './links/redial.ts'
 import { Silence } from './links/silence.ts'
 import { Thinning } from './links/thinning.ts'
-import { Waking } from './links/waking.ts'
+import { WakeDetector } from './links/wake-detector.ts'
 import { Notices } from './notices.ts'
 import type { SwarmEvent } from './types.ts'
 
@@ -53,7 +53,7 @@ export async function assemble(
             : 'there are bytes for the network again',
         )
         if (isOff)
-          for (const connection of host.getConnections()) connection.abort(new Error('no bytes are left'))
+          for (const connection of libp2p.getConnections()) connection.abort(new Error('no bytes are left'))
         else {
           dialBackoff.reset()
           redial.hurry()
@@ -67,17 +67,17 @@ export async function assemble(
       publish: async (message) => (await pubsub.publish(topic, message)).recipients.length,
       forget: ({ data }) => forgetMessage(pubsub, topic, data),
     },
-    requests: (traffic) => createRequests({ host: () => host, traffic, clock }),
+    requests: (traffic) => createRequests({ libp2p: () => libp2p, traffic, clock }),
     links: {
       cut(peer) {
-        for (const connection of [...host.getConnections(peerIdFromString(peer))])
+        for (const connection of [...libp2p.getConnections(peerIdFromString(peer))])
           connection.abort(new Error('cut off'))
       },
-      slow: (peer, ms) => brake.slow(peer, ms),
+      slow: (peer, ms) => readThrottle.slow(peer, ms),
     },
     isWanted: (peer) => redial.has(peer),
     isNear: (peer) =>
-      host
+      libp2p
         .getConnections(peerIdFromString(peer))
         .some(({ limits, remoteAddr }) => limits === undefined && isPrivate(remoteAddr)),
     isBehind: () => bandwidth.isBehind,
@@ -87,7 +87,7 @@ export async function assemble(
   })
   const { records, reputation, validator } = exchange
   const isUseful = (peer: string) => (records.get(peer)?.verified ?? 0) > 0
-  const dialBackoff = new DialBackoff({}, { host: () => host, clock, random })
+  const dialBackoff = new DialBackoff({}, { libp2p: () => libp2p, clock, random })
   const gate = createGate(options, {
     isCut: (peer) => reputation.isCut(peer),
     handshakes: new Handshakes(),
@@ -99,18 +99,18 @@ export async function assemble(
     { lan: options.lan ?? 'ask' },
     {
       clock,
-      hasCompany: () => redial.ids().length > 0 || host.getPeers().length > 0,
+      hasCompany: () => redial.ids().length > 0 || libp2p.getPeers().length > 0,
       dial: (peer) => {
-        if (host.getPeers().length < ENOUGH_LINKS) void redial.dial(peer)
+        if (libp2p.getPeers().length < ENOUGH_LINKS) void redial.dial(peer)
       },
       notice: (message, action) => notices.neighbours(message, action),
     },
   )
   const book: AddressBook = new AddressBook(
     {},
-    { host: () => host, nearby: (peer) => neighbours.addresses(peer), random },
+    { libp2p: () => libp2p, nearby: (peer) => neighbours.addresses(peer), random },
   )
-  const host: Host = await createHost(
+  const libp2p: SwarmNode = await createHost(
     {
       swarm: options.swarm,
       topics: [topic],
@@ -152,12 +152,12 @@ export async function assemble(
       dht: { clock, onMisuse: (peer) => reputation.offend(peer, 'reject') },
     },
   )
-  const { pubsub } = host.services
-  const brake = new Brake({}, { host, clock })
+  const { pubsub } = libp2p.services
+  const readThrottle = new ReadThrottle({}, { libp2p, clock })
   const lookup = new Lookup(
     {},
     {
-      host,
+      libp2p,
       clock,
       onLearned: (peer) => {
         records.touch(peer).found ??= 'dht'
@@ -167,7 +167,7 @@ export async function assemble(
   const redial = new Redial(
     {},
     {
-      host,
+      libp2p,
       datastore,
       clock,
       log,
@@ -179,12 +179,12 @@ export async function assemble(
   )
   const connectionLimit = new ConnectionLimit(
     { limit: maxConnections },
-    { host, clock, isWanted: (peer) => redial.has(peer), isUseful },
+    { libp2p, clock, isWanted: (peer) => redial.has(peer), isUseful },
   )
   const forgetting = new Forgetting(
     {},
     {
-      host,
+      libp2p,
       datastore,
       clock,
       log,
@@ -194,7 +194,7 @@ export async function assemble(
   const thinning = new Thinning(
     { keep: ENOUGH_LINKS },
     {
-      ...{ host, clock, random, isUseful },
+      ...{ libp2p, clock, random, isUseful },
       isWanted: (peer) => redial.has(peer),
       mesh: () => meshPeers(pubsub, topic),
     },
@@ -212,20 +212,20 @@ export async function assemble(
   const links = new Links(
     {},
     {
-      host,
+      libp2p,
       clock,
       log,
-      isStarved: () => waking.isStarved(),
+      isStarved: () => wakeDetector.isStarved(),
       onMended: exchange.fillGap,
       onTwin: (peer) => notices.twin(peer),
     },
   )
-  const directly = new Directly({}, { host, clock, log })
+  const directly = new Directly({}, { libp2p, clock, log })
   const prober = new Prober(
     {},
-    { host, clock, log, isStarved: () => waking.isStarved(), onReplaced: exchange.fillGap },
+    { libp2p, clock, log, isStarved: () => wakeDetector.isStarved(), onReplaced: exchange.fillGap },
   )
-  const waking = new Waking(
+  const wakeDetector = new WakeDetector(
     {},
     {
       clock,
@@ -239,13 +239,13 @@ export async function assemble(
       },
     },
   )
-  const offers = new BulkOffers({}, { host, traffic: records, clock, log })
+  const offers = new BulkOffers({}, { libp2p, traffic: records, clock, log })
   const states =
     by.states &&
     new States(
       { ...(options.stateMinutes !== undefined && { minutes: options.stateMinutes }) },
       {
-        host,
+        libp2p,
         traffic: records,
         states: by.states,
         clock,
@@ -258,7 +258,7 @@ export async function assemble(
   const greeter = new Greeter(
     { rules: { swarm: options.swarm, tasks: [...(options.tasks ?? [])] } },
     {
-      host,
+      libp2p,
       traffic: records,
       clock,
       log,
@@ -292,18 +292,18 @@ export async function assemble(
     if (redial.has(id) || redial.hasMet(id)) void redial.dial(id)
   }
 
-  host.addEventListener('peer:connect', ({ detail }: CustomEvent<PeerId>) => {
+  libp2p.addEventListener('peer:connect', ({ detail }: CustomEvent<PeerId>) => {
     notices.over('lan')
-    exchange.onConnected(detail.toString(), host.getConnections(detail)[0]?.remoteAddr.toString())
+    exchange.onConnected(detail.toString(), libp2p.getConnections(detail)[0]?.remoteAddr.toString())
   })
-  host.addEventListener('peer:disconnect', ({ detail }: CustomEvent<PeerId>) => {
+  libp2p.addEventListener('peer:disconnect', ({ detail }: CustomEvent<PeerId>) => {
     exchange.onDisconnected(detail.toString())
   })
   pubsub.topicValidators.set(topic, (source, message) => validator.validate(source.toString(), message))
 
   return {
     ...{
-      host,
+      libp2p,
       gate,
       connectionLimit,
       dialBackoff,
@@ -311,7 +311,7 @@ export async function assemble(
       links,
       directly,
       prober,
-      waking,
+      wakeDetector,
       greeter,
       forgetting,
       thinning,

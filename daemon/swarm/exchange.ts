@@ -5,8 +5,8 @@
 import { type Frame, MAX_LISTED } from '../../protocol/wire/index.ts'
 import { Admission } from './admission/admission.ts'
 import { ClockWatch } from './admission/clock-watch.ts'
-import { Contents } from './admission/contents.ts'
 import { GossipValidator } from './admission/gossip-validator.ts'
+import { SeenContent } from './admission/seen-content.ts'
 import { Verifier } from './admission/verify.ts'
 import type { SwarmOptions, SwarmParts } from './contract.ts'
 import { Fetcher } from './fetch/fetcher.ts'
@@ -14,10 +14,10 @@ import { RecentFrames } from './fetch/recent-frames.ts'
 import { type Gossip, Publisher } from './gossip/publisher.ts'
 import { createHeads } from './heads/heads.ts'
 import type { Requests } from './libp2p/streams.ts'
-import { Memory } from './peers/memory.ts'
 import { PeerNews } from './peers/news.ts'
 import { PeerRecords } from './peers/records.ts'
 import { Reputation } from './peers/reputation.ts'
+import { SwarmRecord } from './peers/swarm-record.ts'
 
 interface ExchangeOptions
   extends Pick<SwarmOptions, 'tasks' | 'arms' | 'relay' | 'maxCompletionTokens' | 'headBytesPerHour'> {
@@ -89,7 +89,7 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
   const news = new PeerNews({}, { clock, isWanted, onEvent })
   const recentFrames = new RecentFrames({}, { clock })
   const { filterEntries } = options
-  const contents = new Contents({ filterEntries }, by)
+  const seenContent = new SeenContent({ filterEntries }, by)
   const isKnown = (peer: string) => isWanted(peer) || records.isProven(peer)
   const isBehind = by.isBehind ?? (() => false)
   const clockWatch = new ClockWatch(
@@ -104,7 +104,7 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
     {
       tasks: by.tasks,
       records,
-      contents,
+      seenContent,
       clock,
       isMuted: (peer) => reputation.isMuted(peer),
       isWanted,
@@ -116,7 +116,7 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
       ...(by.isAuthentic && { isAuthentic: by.isAuthentic }),
     },
   )
-  const verifier = new Verifier(options, { ...by, contents, isKnown })
+  const verifier = new Verifier(options, { ...by, seenContent, isKnown })
   const validator = new GossipValidator(
     { carry: options.relay ?? false },
     {
@@ -142,7 +142,7 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
     },
   )
   const publisher = new Publisher({}, { ...by, admission, recentFrames, isBehind })
-  const memory = new Memory({}, { datastore, reputation, contents, validator, clock, log })
+  const memory = new SwarmRecord({}, { datastore, reputation, seenContent, validator, clock, log })
   const requests = by.requests(records)
   const fetcher = new Fetcher(
     // A relay keeps all frames for others, although it uses none itself.
@@ -197,7 +197,17 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
   }
 
   return {
-    ...{ records, reputation, contents, admission, verifier, validator, publisher, memory, fetcher },
+    ...{
+      records,
+      reputation,
+      contents: seenContent,
+      admission,
+      verifier,
+      validator,
+      publisher,
+      memory,
+      fetcher,
+    },
     ...{ recentFrames, isKnown, news, heads },
     /** Call before the network starts. */
     async start(): Promise<void> {

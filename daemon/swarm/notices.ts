@@ -5,7 +5,7 @@ import type { Forwarded } from './router/port-forwarding.ts'
 import type { SwarmEvent } from './types.ts'
 
 /** Maximum number of notices about peers, per kind: identities are free, so strangers could otherwise fill the list. */
-const MOST_ABOUT_PEERS = 4
+const MAX_ABOUT_PEERS = 4
 
 export class Notices {
   private readonly shown = new Set<string>()
@@ -99,7 +99,7 @@ export class Notices {
 
   private showOf(kind: 'twin' | 'rules' | 'unneeded', peer: string, message: string, action: string): void {
     const about = [...this.shown].filter((key) => key.startsWith(`${kind}-`))
-    if (about.length < MOST_ABOUT_PEERS) this.show(`${kind}-${peer}`, message, action)
+    if (about.length < MAX_ABOUT_PEERS) this.show(`${kind}-${peer}`, message, action)
   }
 
   private show(key: string, message: string, action: string): void {

@@ -11,7 +11,7 @@ import { groupsTopic } from './gossip/config.ts'
 import { checkInvite, makeInvite } from './join/inviting.ts'
 import { join } from './join/join.ts'
 import { parseTarget } from './join/target.ts'
-import { startHost } from './libp2p/host.ts'
+import { startHost } from './libp2p/swarm-node.ts'
 import { viewPeers } from './peers/peers.ts'
 import { refusedBy } from './peers/records.ts'
 import type { SwarmEvent } from './types.ts'
@@ -32,11 +32,11 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
     }
   }
   const parts = await assemble(options, { ...by, topic, onEvent })
-  const { host, gate, connectionLimit, dialBackoff, redial, links, directly, prober, waking } = parts
+  const { libp2p, gate, connectionLimit, dialBackoff, redial, links, directly, prober, wakeDetector } = parts
   const { greeter, forgetting, thinning, silence, bandwidth } = parts
   const { book, neighbours, notices, exchange, offers, states } = parts
   const { records, reputation, memory, validator, verifier, publisher, fetcher, heads, isKnown } = exchange
-  const { pubsub } = host.services
+  const { pubsub } = libp2p.services
   let used = 0
   let stunResponder: StunResponder | undefined
 
@@ -52,7 +52,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
       await states?.start()
       connectionLimit.start()
       dialBackoff.start()
-      await startHost(host, options)
+      await startHost(libp2p, options)
       if (options.stunPort !== undefined)
         stunResponder = await startStunResponder({ port: options.stunPort }, { clock })
       pubsub.subscribe(topic)
@@ -60,7 +60,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
       if (options.webrtc) directly.start()
       prober.start()
       await redial.start()
-      waking.start()
+      wakeDetector.start()
       thinning.start()
       // A relay verifies nothing.
       if (!options.relay) silence.start()
@@ -73,7 +73,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
       }
     },
     async stop() {
-      waking.stop()
+      wakeDetector.stop()
       thinning.stop()
       silence.stop()
       redial.stop()
@@ -91,10 +91,10 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
       await stunResponder?.stop()
       await forgetting.stop()
       await exchange.stop()
-      await host.stop()
+      await libp2p.stop()
       await bandwidth.stop()
     },
-    addresses: () => host.getMultiaddrs().map(String),
+    addresses: () => libp2p.getMultiaddrs().map(String),
     publish: (draft) => publisher.publish(draft),
     async join(target, joining = {}) {
       gate.close(false)
@@ -103,22 +103,22 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
       const accepts = (invite: Invite) => checkInvite(invite, options)
       return await join(target, joining, {
         accepts,
-        host,
+        libp2p,
         redial,
         greeter,
         clock,
         denies: gate.denies,
-        places: whereSought,
+        whereSearched: whereSought,
       })
     },
     async leave() {
       gate.close(true)
       await redial.clear()
-      await Promise.all(host.getPeers().map((peer) => host.hangUp(peer).catch(() => {})))
+      await Promise.all(libp2p.getPeers().map((peer) => libp2p.hangUp(peer).catch(() => {})))
     },
     peers: () =>
       viewPeers({
-        host,
+        libp2p,
         topic,
         records,
         reputation,
@@ -126,7 +126,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
         isNearby: (id) => neighbours.has(id) && !redial.hasMet(id),
       }),
     counters: () => ({
-      connected: host.getPeers().length,
+      connected: libp2p.getPeers().length,
       known: records.all().length,
       published: publisher.count,
       received: records.all().reduce((sum, peer) => sum + peer.published, 0),
@@ -154,7 +154,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
     },
     invite: () =>
       makeInvite(options, {
-        host,
+        libp2p,
         wanted: redial.ids(),
         stunPort: stunResponder?.port,
         addressesOf: (peer) => book.tellable(peer),
@@ -162,14 +162,14 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
     heads,
     offer: (file) => offers.offer(file),
     withdraw: (id) => offers.withdraw(id),
-    download: (request) => bulkFetch(request, { host, traffic: records, clock, log }),
+    download: (request) => bulkFetch(request, { libp2p, traffic: records, clock, log }),
   }
 
   /** Where a bare peer ID is searched for, in words. */
   function whereSought(): string {
     const where = [
       ...(options.lan === 'off' ? [] : ['on the local network']),
-      ...(options.wide !== false && host.getPeers().length > 0 ? ['through connected peers'] : []),
+      ...(options.wide !== false && libp2p.getPeers().length > 0 ? ['through connected peers'] : []),
     ]
     return where.join(' and ') || 'among known addresses'
   }

@@ -36,15 +36,15 @@ export interface BatchParts {
   /** False for newcomers, who share one author's chance in the draw. Default: nobody is known. */
   isKnown?(author: string): boolean
   /** How much an author's group counts towards a due batch, 0 to 1. Default: 0. */
-  worth?(author: string): number
+  weightOf?(author: string): number
 }
 
 /** Maximum tokens of the foreign groups, relative to J own groups; the margin allows for groups of unequal size. */
-const MOST_TOKENS = 1.5
+const MAX_TOKENS = 1.5
 /** Minimum share of `due` in the chosen batch. Newcomers' groups may be drawn, and they count nothing. */
-const LEAST_DRAWN = 1 / 2
+const MIN_DRAWN = 1 / 2
 /** Every author may have as many tokens as this many own groups, because peers may use other length limits. */
-const LEAST_SHARE = 3
+const MIN_SHARE = 3
 
 /** The chosen groups, own groups first; undefined while no batch is due. */
 export function chooseBatch(
@@ -52,18 +52,19 @@ export function chooseBatch(
   sizes: BatchSizes,
   parts: BatchParts,
 ): Group[] | undefined {
-  const { worth = () => 0 } = parts
+  const { weightOf = () => 0 } = parts
   const newest = [...waiting.own].sort((a, b) => b.bornVersion - a.bornVersion || b.bornAt - a.bornAt)
   if (newest.length === 0 && !sizes.mayLackOwn) return undefined
-  const worthOf = (foreign: readonly Group[]): number =>
-    foreign.reduce((sum, { author }) => sum + worth(author), 0)
+  const totalWeight = (foreign: readonly Group[]): number =>
+    foreign.reduce((sum, { author }) => sum + weightOf(author), 0)
   const { leastOwn } = sizes
   const most = leastOwn === undefined ? sizes.foreign : Number.POSITIVE_INFINITY
-  if (Math.min(newest.length, sizes.own) + Math.min(most, worthOf(waiting.foreign)) < sizes.due)
+  if (Math.min(newest.length, sizes.own) + Math.min(most, totalWeight(waiting.foreign)) < sizes.due)
     return undefined
   const foreign = drawForeign(waiting.foreign, sizes.foreign, parts)
-  const own = newest.slice(0, Math.max(leastOwn ?? sizes.own, sizes.own - Math.floor(worthOf(foreign))))
-  const isEnough = own.length + worthOf(foreign) >= LEAST_DRAWN * sizes.due && own.length + foreign.length > 0
+  const own = newest.slice(0, Math.max(leastOwn ?? sizes.own, sizes.own - Math.floor(totalWeight(foreign))))
+  const isEnough =
+    own.length + totalWeight(foreign) >= MIN_DRAWN * sizes.due && own.length + foreign.length > 0
   return isEnough ? [...own, ...foreign] : undefined
 }
 
@@ -73,10 +74,10 @@ function tokensOf(groups: readonly Group[]): number {
 
 function drawForeign(groups: readonly Group[], count: number, { random, mix, isKnown }: BatchParts): Group[] {
   const mean = mix.tokens ?? 0
-  const most = MOST_TOKENS * count * mean
+  const most = MAX_TOKENS * count * mean
   const shareAmong = (those: readonly Group[]): number => {
     const authors = new Set(those.map(({ author }) => author)).size
-    return Math.max(most / Math.max(1, Math.min(authors, count)), LEAST_SHARE * mean)
+    return Math.max(most / Math.max(1, Math.min(authors, count)), MIN_SHARE * mean)
   }
   const mostOfAny = shareAmong(groups)
   const left = new Set(groups.filter((group) => tokensIn(group) <= mostOfAny))

@@ -61,7 +61,7 @@ export type Finding =
 
 export interface LearnerParts {
   policy: LivePolicy
-  host: PluginHost
+  plugins: PluginHost
   random(stream: string): Random
   /** Compute spent on a part of an update, including generation of own groups, in any unit that all parts share. */
   cost(part: PartReport): number
@@ -114,11 +114,11 @@ export interface Learner {
    * Acts on alarms raised between steps. Call it while nothing else uses the policy, even when no batch is due: a
    * collapsed policy produces no group with a signal.
    */
-  attend(): Promise<void>
+  handleAlarms(): Promise<void>
   /** Tests the tokens of peers that have introduced themselves. Call it when `attend` may be called. */
-  meet(): Promise<void>
+  testNewcomers(): Promise<void>
   /** Lets plugins commit after a round with nothing to train on. Call it when `attend` may be called. */
-  settle(): Promise<void>
+  commitBarrenRound(): Promise<void>
   /**
    * Takes a verified foreign group without a signal; the next `meet` tests its tokens. False if that is not needed: the
    * author is known, or enough of its groups wait.
@@ -141,7 +141,7 @@ export interface Learner {
  * Maximum number of consecutive updates without an own group. After these, own rollouts must confirm where the policy
  * has gone. This way a node whose own groups rarely have a signal still makes most of its steps.
  */
-const MOST_WITHOUT_OWN = 4
+const MAX_WITHOUT_OWN = 4
 
 const NOTHING_LEARNT: UpdateReport = {
   steps: 1,
@@ -153,12 +153,12 @@ const NOTHING_LEARNT: UpdateReport = {
 }
 
 export function createLearner(options: LearnerOptions, parts: LearnerParts): Learner {
-  const { policy, host } = parts
+  const { policy, plugins } = parts
   const record = createSharingRecord(
     {
       settings() {
         const { own, foreign } = options.settings().sizes
-        return { limit: foreign, usual: own }
+        return { limit: foreign, batchGroups: own }
       },
       adaptive: options.adaptive,
       restored: options.restored,
@@ -180,20 +180,20 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
   let leftOver: Record<string, number> = {}
   /** Updates since the last one with own groups. */
   let withoutOwn = 0
-  const stepsWithoutOwn = (): boolean => record.usual !== undefined && withoutOwn < MOST_WITHOUT_OWN
-  const standing = (author: string, report?: PartReport): number | undefined =>
-    parts.isTrusted?.(author) ? 1 : authors.standing(author, report && evidenceOf(report))
+  const stepsWithoutOwn = (): boolean => record.meanOwn !== undefined && withoutOwn < MAX_WITHOUT_OWN
+  const earnedWeight = (author: string, report?: PartReport): number | undefined =>
+    parts.isTrusted?.(author) ? 1 : authors.earnedWeight(author, report && evidenceOf(report))
   /**
    * Weight of an author's group in a batch, where an own group has 1. Newcomers' groups join batches but make none due:
    * there would be nothing to bound a step made of their groups alone.
    */
-  const worth = (author: string): number => standing(author) ?? 0
+  const weightOf = (author: string): number => earnedWeight(author) ?? 0
   /**
    * Number of peers whose groups have weight. Infinite if the user vouches for one: it may fill the peers' part of a
    * batch alone.
    */
   const equalsAmong = (groups: readonly Group[]): number => {
-    const peers = [...new Set(groups.map(({ author }) => author))].filter((author) => worth(author) > 0)
+    const peers = [...new Set(groups.map(({ author }) => author))].filter((author) => weightOf(author) > 0)
     return peers.some((peer) => parts.isTrusted?.(peer)) ? Number.POSITIVE_INFINITY : peers.length
   }
   const mix = createPromptMix()
@@ -225,7 +225,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
 
   /** An estimator may want no policy update. The step still counts, because plugins learn in it. */
   const learn: typeof update = (...given) =>
-    host.updates ? update(...given) : Promise.resolve({ ...NOTHING_LEARNT })
+    plugins.updates ? update(...given) : Promise.resolve({ ...NOTHING_LEARNT })
 
   const learnRoles = async (texts: readonly RoleGroup[]): Promise<Record<string, number>> => {
     const metrics: Record<string, number> = {}
@@ -292,7 +292,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
           ...{ own, foreign, due, mayLackOwn: learn && stepsWithoutOwn() },
           ...(isFilled && filled),
         },
-        { random: parts.random(`batch/${version}`), mix, isKnown, worth: learn ? worth : () => 0 },
+        { random: parts.random(`batch/${version}`), mix, isKnown, weightOf: learn ? weightOf : () => 0 },
       )
       return groups && { groups, learnForeign: learn, compare: compare && hasMet }
     },
@@ -300,9 +300,9 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
     async train({ groups: chosen, learnForeign, compare }) {
       const { lineage, tokenizer, version } = policy.reference()
       const view: BatchView = { lineage, tokenizer, version, self: options.self }
-      const batch = host.batch({ step: version })
+      const batch = plugins.batch({ step: version })
       const groups = (await batch.group(trainableOf(chosen), view)).filter(
-        (group) => isUseful(group, host) && isTrainable(group),
+        (group) => isUseful(group, plugins) && isTrainable(group),
       )
       const own = groups.filter(({ author }) => author === options.self).length
       if (groups.length === 0 || (own === 0 && !(learnForeign && stepsWithoutOwn()))) {
@@ -329,14 +329,14 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
           version,
           isBelieved: (author) => parts.isTrusted?.(author) || authors.isBelieved(author),
           columns,
-          standing,
-          usual: record.usual,
+          earnedWeight,
+          meanOwn: record.meanOwn,
           learnForeign,
           compare,
         },
         {
           engine: policy.trainer,
-          objective: host.objective,
+          objective: plugins.objective,
           random: parts.random(`minibatches/${version}`),
           reference: policy.scoreReference,
           phases: parts.phases,
@@ -357,7 +357,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
           ),
         ),
       )
-      const seen = host.updates ? guards.step({ ...report, entropy: report.watched.entropy }) : []
+      const seen = plugins.updates ? guards.step({ ...report, entropy: report.watched.entropy }) : []
       reportAll(seen)
       const bad = seen.find(({ rollBack }) => rollBack)
       const rolledBack = bad ? await goBack(bad, step) : false
@@ -370,13 +370,13 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
         dropped: chosen.length - groups.length,
         rollouts: groups.reduce((total, { rollouts }) => total + rollouts.length, 0),
         ages: groups.map((group) => Math.max(0, version - group.bornVersion)),
-        pluginMetrics: { ...host.takeMetrics(), ...unreported, ...roleMetrics },
+        pluginMetrics: { ...plugins.takeMetrics(), ...unreported, ...roleMetrics },
         authors: countBy(groups.flatMap(authorsOf)),
         ...(rolledBack ? { rolledBack } : {}),
       }
     },
 
-    async attend() {
+    async handleAlarms() {
       const alarms = pending
       pending = []
       reportAll(alarms)
@@ -384,7 +384,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       if (urgent) await goBack(urgent, policy.reference().version)
     },
 
-    meet: introductions.meet,
+    testNewcomers: introductions.scoreWaiting,
 
     introduce(group) {
       const isTaken = introductions.add(group)
@@ -394,7 +394,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
 
     isUnknown,
 
-    settle: () => withoutUpdate(host.batch({ step: policy.reference().version })),
+    commitBarrenRound: () => withoutUpdate(plugins.batch({ step: policy.reference().version })),
 
     ownGroup(group) {
       mix.add(group)

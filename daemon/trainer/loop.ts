@@ -12,8 +12,8 @@ export interface TimedUpdate extends UpdateOutcome {
 interface TrainLoopParts {
   /** Decides when a batch is due and trains on it. */
   core: {
-    attend(): Promise<void>
-    meet(): Promise<void>
+    handleAlarms(): Promise<void>
+    testNewcomers(): Promise<void>
     nextBatch(): Batch | undefined
     train(batch: Batch): Promise<UpdateOutcome | undefined>
   }
@@ -45,8 +45,8 @@ export async function runTrainLoop(by: TrainLoopParts, signal: AbortSignal): Pro
   let isBusy = false
   while (!signal.aborted) {
     const seen = by.changed.count
-    await by.core.attend().catch(by.onError)
-    if (!by.mustWait()) await by.phases.run('meet', {}, () => by.core.meet()).catch(by.onError)
+    await by.core.handleAlarms().catch(by.onError)
+    if (!by.mustWait()) await by.phases.run('meet', {}, () => by.core.testNewcomers()).catch(by.onError)
     if (!by.mustWait()) await by.exchange().catch(by.onError)
     const batch = by.mustWait() ? undefined : by.core.nextBatch()
     if (!batch) {

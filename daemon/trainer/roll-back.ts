@@ -28,7 +28,7 @@ const LAG = 20
 /** Updates without foreign groups after a roll-back. */
 const COOL_DOWN = 20
 /** Minimum number of versions between roll-backs, to avoid a loop. */
-const LEAST_APART = 30
+const MIN_APART = 30
 /** After MANY roll-backs within WITHIN versions, foreign groups are paused for WITHIN updates. */
 const MANY = 3
 const WITHIN = 500
@@ -53,7 +53,7 @@ export function createRollBacks({
     },
 
     async handle({ message: why }, version) {
-      if (times.some((time) => version - time < LEAST_APART)) return undefined
+      if (times.some((time) => version - time < MIN_APART)) return undefined
       const suspects = [...new Set(batches.flat())].filter(authors.isSuspect)
       for (const author of suspects)
         authors.setAside(author, `its groups worked against this node's own before a roll-back: ${why}`)

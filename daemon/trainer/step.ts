@@ -2,7 +2,7 @@
 // are needed for comparison, each author's gradient is computed separately and the common batch combines them into one
 // update.
 
-import type { GradientReport, Objective, Slot, Trainer } from '../engine/engine.ts'
+import type { GradientReport, Objective, Trainer, VectorName } from '../engine/engine.ts'
 import { type Aggregation, denominatorOf, TOKEN_MEAN } from './aggregation.ts'
 import type { Minibatch } from './cut.ts'
 import type { Row } from './rows.ts'
@@ -19,12 +19,12 @@ export interface StepOptions extends MixingOptions {
 }
 
 /** A peer's part is left out below this effective sample size, as a share of its tokens (verl's health check). */
-const LEAST_EFFECTIVE = 0.3
+const MIN_EFFECTIVE = 0.3
 
 /** Maximum norm of the gradient of borrowed rollouts, relative to that of own rollouts. */
-const BORROWED_LIMIT = 1
+const MAX_BORROWED = 1
 /** Free while the own gradient is computed; afterwards it takes one foreign part after another. */
-const BORROWED: Slot = 'part'
+const BORROWED: VectorName = 'part'
 
 export function takeStep(
   step: Minibatch,
@@ -72,8 +72,8 @@ async function mixedStep(
       ...by,
       count,
       async gradient(into) {
-        const gradientOf = (some: Row[], slot: Slot): Promise<GradientReport> =>
-          trainer.gradient({ sequences: some, objective, temperature, denominator: count, into: slot })
+        const gradientOf = (some: Row[], into: VectorName): Promise<GradientReport> =>
+          trainer.gradient({ sequences: some, objective, temperature, denominator: count, into: into })
         const report = rows.some(isBorrowed)
           ? await withBorrowed(rows, into, { gradientOf, trainer })
           : await gradientOf(rows, into)
@@ -98,17 +98,17 @@ async function mixedStep(
 }
 
 /**
- * The gradient of own rows, plus that of borrowed rollouts in own groups, whose norm is at most BORROWED_LIMIT times as
+ * The gradient of own rows, plus that of borrowed rollouts in own groups, whose norm is at most MAX_BORROWED times as
  * large. The report describes the own rows, as guards need it; only its compute includes both.
  */
 async function withBorrowed(
   rows: readonly Row[],
-  into: Slot,
+  into: VectorName,
   {
     gradientOf,
     trainer,
   }: {
-    gradientOf(rows: Row[], into: Slot): Promise<GradientReport>
+    gradientOf(rows: Row[], into: VectorName): Promise<GradientReport>
     trainer: Pick<Trainer, 'combine' | 'norm'>
   },
 ): Promise<GradientReport> {
@@ -125,15 +125,15 @@ async function withBorrowed(
     seconds: own.seconds + lent.seconds,
   }
   if (lent.nonFinite !== undefined || !(lent.gradientNorm > 0)) return report
-  const factor = Math.min(1, (BORROWED_LIMIT * own.gradientNorm) / lent.gradientNorm)
+  const factor = Math.min(1, (MAX_BORROWED * own.gradientNorm) / lent.gradientNorm)
   await trainer.combine({
     into,
     terms: [
-      { slot: into, factor: 1 },
-      { slot: BORROWED, factor },
+      { vector: into, factor: 1 },
+      { vector: BORROWED, factor },
     ],
   })
-  return { ...report, gradientNorm: await trainer.norm({ slot: into }) }
+  return { ...report, gradientNorm: await trainer.norm({ vector: into }) }
 }
 
 function isBorrowed({ borrowed }: Row): boolean {
@@ -143,5 +143,5 @@ function isBorrowed({ borrowed }: Row): boolean {
 function reasonToLeaveOut({ nonFinite, metrics }: GradientReport): PartReport['leftOut'] {
   if (nonFinite !== undefined) return 'not finite'
   const effective = effectiveSampleSize(metrics)
-  return effective !== undefined && effective < LEAST_EFFECTIVE ? 'effective sample size' : undefined
+  return effective !== undefined && effective < MIN_EFFECTIVE ? 'effective sample size' : undefined
 }

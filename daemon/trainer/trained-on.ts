@@ -9,7 +9,7 @@ import type { TrainedOn } from './update.ts'
 const MINUTE_MS = 60_000
 const HOUR_MINUTES = 60
 /** Maximum number of peers that are told apart. */
-export const MOST_PEERS = 1024
+export const MAX_PEERS = 1024
 
 const count = z.int().nonnegative()
 const minute = z.int().nonnegative()
@@ -19,7 +19,7 @@ export const trainedOnState = z.strictObject({
   own: count,
   foreign: count,
   /** Each peer, and the minute (since the epoch) in which the model was last trained on its groups. */
-  peers: z.array(z.tuple([z.string().min(1).max(256), minute])).max(MOST_PEERS),
+  peers: z.array(z.tuple([z.string().min(1).max(256), minute])).max(MAX_PEERS),
   /** Groups per minute of the last hour. */
   recent: z.array(z.strictObject({ minute, own: count, foreign: count })).max(HOUR_MINUTES + 1),
 })
@@ -50,7 +50,7 @@ export function createTrainedOn({ now }: { now(): number }): TrainedOnRecord {
       own += update.own
       foreign += theirs
       const at = minuteNow()
-      for (const [author] of authors) if (peers.has(author) || peers.size < MOST_PEERS) peers.set(author, at)
+      for (const [author] of authors) if (peers.has(author) || peers.size < MAX_PEERS) peers.set(author, at)
       recent = recent.filter((entry) => isRecent(entry.minute))
       let last = recent.find((entry) => entry.minute === at)
       if (!last) {

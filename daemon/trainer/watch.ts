@@ -64,14 +64,14 @@ const KINDS = ['unsure', 'sure'] as const
  * sharing/typicality.ts. Replayed rollouts are left out, because they may exceed the staleness limit of the others.
  */
 export function placed(): Record<string, Expression> {
-  const place = add(column('above'), mul(column('ties'), column(UNIFORM)))
+  const pitValue = add(column('above'), mul(column('ties'), column(UNIFORM)))
   const unsure = greater(column('entropy'), UNSURE)
   const ofKind = { unsure, sure: not(unsure) }
   return Object.fromEntries(
     KINDS.flatMap((kind) =>
       EDGES.map((edge) => [
         `watch.${kind} ${edge}`,
-        where(column('replayed'), 0, edge < 1 ? mul(ofKind[kind], less(place, edge)) : ofKind[kind]),
+        where(column('replayed'), 0, edge < 1 ? mul(ofKind[kind], less(pitValue, edge)) : ofKind[kind]),
       ]),
     ),
   )
@@ -103,16 +103,16 @@ export function evidenceIn(
 ): Evidence {
   const counts = KINDS.flatMap(() => EDGES.map(() => 0))
   let [weight, known] = [0, 0]
-  for (const [r, { logprobs, entropies, places }] of scores.entries()) {
+  for (const [r, { logprobs, entropies, pit }] of scores.entries()) {
     const reported = rollouts[r]!.behaviourLogprobs
     for (const [t, logprob] of logprobs.entries()) {
-      const place = places!.above[t]! + uniform() * places!.ties[t]!
+      const pitValue = pit!.above[t]! + uniform() * pit!.ties[t]!
       const kind = isUnsure(entropies[t]!) ? 'unsure' : 'sure'
-      const edge = EDGES.findIndex((end) => place < end)
+      const edge = EDGES.findIndex((end) => pitValue < end)
       counts[KINDS.indexOf(kind) * EDGES.length + (edge < 0 ? EDGES.length - 1 : edge)]! += 1
       const gap = logprob - (reported?.[t] ?? Number.NaN)
       if (!Number.isFinite(gap)) continue
-      weight += Math.exp(Math.min(MOST_LOG_RATIO, gap))
+      weight += Math.exp(Math.min(MAX_LOG_RATIO, gap))
       known += 1
     }
   }
@@ -120,7 +120,7 @@ export function evidenceIn(
 }
 
 /** Larger log importance weights are clipped, so that one token cannot make the mean infinite. */
-const MOST_LOG_RATIO = 20
+const MAX_LOG_RATIO = 20
 
 /** Mean importance weight of the tokens with known behaviour log-probs; undefined if there are none. */
 function weightOfReported(metrics: Readonly<Record<string, number>>): number | undefined {

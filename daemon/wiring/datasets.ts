@@ -96,14 +96,14 @@ async function loadDataset(
   const { use, ...settings } = typeof verifier === 'string' ? { use: verifier } : verifier
   const file = /[/\\]/.test(use) ? use : undefined
   let own: LoadedVerifier | undefined
-  let usual: Judge
+  let defaultJudge: Judge
   try {
     own = file === undefined ? undefined : await loadVerifier(file, settings, parts)
-    usual = own?.judge ?? readJudge(verifier)
+    defaultJudge = own?.judge ?? readJudge(verifier)
   } catch (error) {
     throw wrongVerifier(messageOf(error), { name, path, file })
   }
-  const gathering = gather({ usual, fields })
+  const gathering = gather({ defaultJudge, fields })
   await readFiles(path, gathering)
   const { rows, problems, repeated } = gathering.result()
   if (problems.length > 0) throw wrong(path, problems)
@@ -147,7 +147,7 @@ const wrong = (path: string, problems: readonly Problem[]): WaggleError =>
 function listed(
   what: string,
   problems: readonly Problem[],
-  place: { key: string; file: string | undefined },
+  source: { key: string; file: string | undefined },
 ): WaggleError {
   const rows = problems.map(({ where, message }) => `  ${where}  ${message}`)
   const more =
@@ -157,8 +157,8 @@ function listed(
     'E_DATASET',
     safeText(`${what} has ${count}\n${rows.join('\n')}${more}`, { limit: 16_384 }),
     {
-      hint: `Correct ${place.file ?? 'the config'}, then run \`waggle config check\`. The tutorial has an example dataset; \`waggle help config\` explains the keys.`,
-      data: { ...place, problems: [...problems] },
+      hint: `Correct ${source.file ?? 'the config'}, then run \`waggle config check\`. The tutorial has an example dataset; \`waggle help config\` explains the keys.`,
+      data: { ...source, problems: [...problems] },
     },
   )
 }

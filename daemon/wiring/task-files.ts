@@ -10,8 +10,8 @@ import { withDeadline } from '../policy/chat/deadline.ts'
 import { loadOwnFile } from './own-file.ts'
 import type { VerifierParts } from './verifier-files.ts'
 
-const LIMIT_MS = 250
-const MOST_CHARS = 65_536
+const MAX_MS = 250
+const MAX_CHARS = 65_536
 /** Prompts that are tried for each level of difficulty, of training and of evaluation each. */
 const TRIED = 32
 const TRIED_LEVELS = 8
@@ -27,7 +27,7 @@ export async function loadTaskFile(
   let failures = 0
   const guarded = <Result>(compute: () => Result, otherwise: Result): Result => {
     try {
-      return withDeadline(`task ${name}`, LIMIT_MS, compute)
+      return withDeadline(`task ${name}`, MAX_MS, compute)
     } catch (error) {
       failures++
       if (Math.log2(failures) % 1 === 0)
@@ -68,8 +68,8 @@ function asTask(value: unknown, name: string): Task {
     throw new Fault(`has the task "${String(task.name).slice(0, 64)}"; use that name in the config`)
   if (typeof task.verify !== 'function') throw new Fault('has no function `verify`')
   if (!isUint(task.version)) throw new Fault('`version` must be a whole number from 0 up')
-  const { min, max, default: usual, describe } = (task.difficulty ?? {}) as Partial<Task['difficulty']>
-  if (!isUint(min) || !isUint(max) || !isUint(usual) || !(min <= usual && usual <= max && max <= 1000))
+  const { min, max, default: initial, describe } = (task.difficulty ?? {}) as Partial<Task['difficulty']>
+  if (!isUint(min) || !isUint(max) || !isUint(initial) || !(min <= initial && initial <= max && max <= 1000))
     throw new Fault('`difficulty` needs whole numbers from 0 to 1000: min, default and max, in this order')
   if (typeof describe !== 'function') throw new Fault('`difficulty` has no function `describe`')
   const { environment } = task
@@ -85,8 +85,8 @@ const isUint = (value: unknown): value is number => Number.isInteger(value) && (
 
 /** Throws Fault for the first prompt or answer with which it does not keep what `Task` promises. */
 function tryOut(task: Task): void {
-  const { min, max, default: usual } = task.difficulty
-  const levels = [...new Set([usual, min, max, ...Array.from({ length: max - min }, (_, i) => min + i)])]
+  const { min, max, default: initial } = task.difficulty
+  const levels = [...new Set([initial, min, max, ...Array.from({ length: max - min }, (_, i) => min + i)])]
   for (const difficulty of levels.slice(0, TRIED_LEVELS)) {
     const asked = new Map<string, number>()
     for (let i = 0; i < TRIED; i++)
@@ -106,7 +106,7 @@ function tryOut(task: Task): void {
 function tryPrompt(task: Task, at: { seed: number; difficulty: number }, where: string): Instance {
   try {
     const run = () => [task.generate({ ...at }), task.generate({ ...at })] as const
-    const [instance, again] = withDeadline(`task ${task.name}`, LIMIT_MS, run)
+    const [instance, again] = withDeadline(`task ${task.name}`, MAX_MS, run)
     const problem = instanceProblem(instance)
     if (problem !== undefined) throw new Error(problem)
     if (!isDeepStrictEqual(plainOf(instance), plainOf(again)))
@@ -120,7 +120,7 @@ function tryPrompt(task: Task, at: { seed: number; difficulty: number }, where: 
 
 function tryAnswer(task: Task, instance: Instance, text: string): void {
   const run = () => [1, 2].map(() => verdictOf(task.verify(plainOf(instance), text)))
-  const [first, second] = withDeadline(`task ${task.name}`, LIMIT_MS, run)
+  const [first, second] = withDeadline(`task ${task.name}`, MAX_MS, run)
   if (!isDeepStrictEqual(first, second))
     throw new Error('gives two verdicts on one answer; it must depend only on its input')
 }
@@ -133,7 +133,7 @@ function instanceProblem(instance: Instance): string | undefined {
   const { question, key, steps } = instance
   if (typeof question !== 'string' || question.trim() === '' || !question.isWellFormed())
     return 'generates no `question`'
-  if (question.length > MOST_CHARS) return `generates a question of more than ${MOST_CHARS} characters`
+  if (question.length > MAX_CHARS) return `generates a question of more than ${MAX_CHARS} characters`
   if (typeof key !== 'string' || !key.isWellFormed()) return 'generates no `key`, the answer as a text'
   if (!Array.isArray(steps)) return 'generates no `steps`; if there are none, give an empty list'
   return undefined
@@ -152,8 +152,8 @@ function verdictOf(verdict: Verdict): Verdict {
 
 function outcomeOf(outcome: Outcome): Outcome {
   const { observation, reward, done } = (outcome ?? {}) as Partial<Outcome>
-  if (typeof observation !== 'string' || observation.length > MOST_CHARS)
-    throw new Error(`\`step\` gave no \`observation\` of at most ${MOST_CHARS} characters`)
+  if (typeof observation !== 'string' || observation.length > MAX_CHARS)
+    throw new Error(`\`step\` gave no \`observation\` of at most ${MAX_CHARS} characters`)
   if (!(typeof reward === 'number' && Math.abs(reward) <= 1) || typeof done !== 'boolean')
     throw new Error('`step` gave no `reward` from -1 to 1 and `done`')
   return outcome

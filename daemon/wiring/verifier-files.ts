@@ -20,8 +20,8 @@ import {
 import { withDeadline } from '../policy/chat/deadline.ts'
 import { loadOwnFile } from './own-file.ts'
 
-const LIMIT_MS = 250
-const MOST_PARTS = 16
+const MAX_MS = 250
+const MAX_PARTS = 16
 /** Number of rows scored before the node starts. */
 const TRIED_ROWS = 32
 
@@ -138,7 +138,7 @@ async function readSettings(schema: SettingsSchema<unknown> | undefined, given: 
 function scoreOf(custom: CustomVerifier, answered: Answered): Scored {
   let given: unknown
   try {
-    given = withDeadline(`verifier ${custom.name}`, LIMIT_MS, () => custom.score(answered))
+    given = withDeadline(`verifier ${custom.name}`, MAX_MS, () => custom.score(answered))
   } catch (error) {
     throw new Error(
       error instanceof Error ? error.message.slice(0, 300) : 'threw something that is not an Error',
@@ -172,9 +172,9 @@ function partsOf(given: unknown): Record<string, number> {
   const parts = typeof given === 'object' && given !== null ? Object.entries(given) : []
   const isPart = ([name, value]: [string, unknown]): boolean =>
     /^[a-z][a-z0-9_]{0,63}$/.test(name) && typeof value === 'number' && Number.isFinite(value)
-  if (parts.length === 0 || parts.length > MOST_PARTS || !parts.every(isPart))
+  if (parts.length === 0 || parts.length > MAX_PARTS || !parts.every(isPart))
     throw new Error(
-      `gave parts of a score that are not 1 to ${MOST_PARTS} finite numbers with names of a-z, 0-9 and _`,
+      `gave parts of a score that are not 1 to ${MAX_PARTS} finite numbers with names of a-z, 0-9 and _`,
     )
   return Object.fromEntries(parts)
 }

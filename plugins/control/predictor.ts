@@ -3,7 +3,7 @@
 
 import { z } from 'zod'
 
-const MOST = 1024
+const MAX = 1024
 const RIDGE = 1e-2
 const ITERATIONS = 12
 
@@ -11,7 +11,7 @@ interface Example {
   features: number[]
   right: boolean
 }
-const savedSchema = z.array(z.tuple([z.array(z.number()).min(1).max(16), z.boolean()])).max(MOST)
+const savedSchema = z.array(z.tuple([z.array(z.number()).min(1).max(16), z.boolean()])).max(MAX)
 
 interface Predictor {
   /** True once it has been fitted to enough examples, both right and wrong. */
@@ -39,7 +39,7 @@ export function createPredictor(enough: number): Predictor {
     add(features, right) {
       if (!features.every(Number.isFinite)) return
       examples.push({ features: [...features], right })
-      if (examples.length > MOST) examples = examples.slice(-MOST)
+      if (examples.length > MAX) examples = examples.slice(-MAX)
     },
     fit: refit,
     chance: (features) => fitted?.(features) ?? 0.5,

@@ -15,7 +15,7 @@
 import { z } from 'zod'
 import { column, greater } from '../../protocol/plugin/expression.ts'
 import { type Advantages, type Context, type Correction, definePlugin } from '../../protocol/plugin/index.ts'
-import { type Group, writtenPlaces } from '../../protocol/train/index.ts'
+import { type Group, writtenPositions } from '../../protocol/train/index.ts'
 
 const share = z.number().positive().max(1)
 const settings = z.strictObject({
@@ -65,9 +65,9 @@ export default definePlugin({
 
 function rowsOf({ rollouts }: Group, group: number, advantages: Advantages): Row[] {
   return rollouts.map((one, rollout) => {
-    const places = writtenPlaces(one)
-    const sum = places.reduce((total, at) => total + advantageOf(advantages[group]![rollout]!, at), 0)
-    return { group, rollout, advantage: sum / Math.max(1, places.length) }
+    const positions = writtenPositions(one)
+    const sum = positions.reduce((total, at) => total + advantageOf(advantages[group]![rollout]!, at), 0)
+    return { group, rollout, advantage: sum / Math.max(1, positions.length) }
   })
 }
 
@@ -103,14 +103,14 @@ async function weightsOf(
     })),
   )
   const candidates = rows.flatMap(({ group, rollout }, i) =>
-    writtenPlaces(written[i]!).map((at) => ({
+    writtenPositions(written[i]!).map((at) => ({
       ...{ group, rollout, at },
       key: Math.abs(advantageOf(advantages[group]![rollout]!, at)) * scored[i]!.entropies[at]!,
     })),
   )
   const chosen = candidates.sort((a, b) => b.key - a.key).slice(0, Math.ceil(kept * candidates.length))
   const total = groups.reduce(
-    (sum, { rollouts }) => sum + rollouts.reduce((length, one) => length + writtenPlaces(one).length, 0),
+    (sum, { rollouts }) => sum + rollouts.reduce((length, one) => length + writtenPositions(one).length, 0),
     0,
   )
   const weights = groups.map(({ rollouts }) => rollouts.map(({ tokens }) => new Float32Array(tokens.length)))

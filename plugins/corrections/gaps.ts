@@ -3,7 +3,7 @@
 // Log-probs are those of the policy before the update, at temperature 1, from a scoring pass.
 
 import type { Context } from '../../protocol/plugin/index.ts'
-import { type Group, type Rollout, writtenPlaces } from '../../protocol/train/index.ts'
+import { type Group, type Rollout, writtenPositions } from '../../protocol/train/index.ts'
 
 export interface Gaps {
   rollout: Rollout
@@ -26,7 +26,7 @@ export async function gapsOf(groups: readonly Group[], context: Context): Promis
   )
   return known.map(({ rollout, logprobs }, i) => ({
     rollout,
-    tokens: writtenPlaces(rollout).map((at) => ({ at, gap: scored[i]!.logprobs[at]! - logprobs[at]! })),
+    tokens: writtenPositions(rollout).map((at) => ({ at, gap: scored[i]!.logprobs[at]! - logprobs[at]! })),
   }))
 }
 

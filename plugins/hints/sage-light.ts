@@ -32,7 +32,7 @@ type Settings = z.output<typeof settings>
 /** Pass rates kept per prompt. */
 const HISTORY = 8
 
-interface Memory {
+interface HintLevel {
   level: number
   history: number[]
   /** The last hints that could be parsed. */
@@ -66,8 +66,8 @@ export default definePlugin({
   },
   create(options) {
     const tally = createTally()
-    const memories = new Map<string, Memory>()
-    const remember = (key: string, memory: Memory): void => {
+    const memories = new Map<string, HintLevel>()
+    const remember = (key: string, memory: HintLevel): void => {
       memories.delete(key)
       memories.set(key, memory)
       if (memories.size > options.remembered) memories.delete(memories.keys().next().value!)
@@ -78,7 +78,7 @@ export default definePlugin({
         memories.clear()
         const entries = saved.parse(JSON.parse(new TextDecoder().decode(state), withoutNull))
         for (const [key, memory] of entries)
-          remember(key, { ...memory, level: clamp(memory.level, options) } as Memory)
+          remember(key, { ...memory, level: clamp(memory.level, options) } as HintLevel)
       },
 
       async compose({ prompt, turn }, context): Promise<Rewrite | undefined> {

@@ -32,7 +32,7 @@ type Settings = z.output<typeof settings>
 
 const NAME = 'hint/scaf_grpo'
 /** Maximum number of hints per prompt: three tiers of four. */
-const MOST = 12
+const MAX = 12
 
 interface Search {
   base: Group
@@ -80,7 +80,7 @@ export default definePlugin({
 
 function begin(round: RoundView, options: Settings, context: Context): Search[] {
   if (context.step < options.exemption) return []
-  const costOf = (): number => MOST * context.limits.completion
+  const costOf = (): number => MAX * context.limits.completion
   const bases = affordable(promptsToHint(round, options.threshold, context), round.tokensLeft, costOf)
   return bases.map((base) => ({ base, hints: hintsFor(base, options, context), asked: 0 }))
 }
@@ -99,7 +99,7 @@ function hintsFor({ prompt }: Group, { promptTokens }: Settings, context: Contex
 
 function ask(search: Search, index: number, { parallel }: Settings): Request[] {
   const { prompt, id } = search.base
-  const wanted = search.hints.slice(search.asked, parallel ? MOST : search.asked + 1)
+  const wanted = search.hints.slice(search.asked, parallel ? MAX : search.asked + 1)
   const from = search.asked
   search.asked += wanted.length
   return wanted.map((text, i) => ({

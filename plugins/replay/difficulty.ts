@@ -12,7 +12,7 @@ import { type PromptCoordinates, promptKey } from '../../protocol/train/index.ts
 const LOWEST = 1e-4
 /** A weight below exp(-700) would underflow when multiplied with others. */
 const FARTHEST = 700
-const MOST = 65_536
+const MAX = 65_536
 
 export function calibrated(base: number, { scale, shift }: { scale: number; shift: number }): number {
   const inside = Math.min(1 - LOWEST, Math.max(LOWEST, base))
@@ -47,7 +47,7 @@ export function createTracker(keep: number): Tracker {
       const [oldRight, oldWrong] = counts.get(key) ?? [0, 0]
       counts.delete(key)
       counts.set(key, [keep * oldRight + right, keep * oldWrong + wrong])
-      if (counts.size > MOST) counts.delete(counts.keys().next().value!)
+      if (counts.size > MAX) counts.delete(counts.keys().next().value!)
     },
     save: () => [...counts].map(([key, row]) => [key, ...row]),
     load(saved) {

@@ -19,7 +19,7 @@ interface MixOptions {
 }
 
 /** Far more groups than ever wait to be trained on. */
-const MOST_RANKED = 4096
+const MAX_RANKED = 4096
 
 interface Mixer {
   mix(groups: Group[], view: BatchView, context: Context): Group[]
@@ -61,7 +61,7 @@ export function createMixer(
   return {
     noteRanked({ id }) {
       ranked.add(id)
-      if (ranked.size > MOST_RANKED) ranked.delete(ranked.values().next().value!)
+      if (ranked.size > MAX_RANKED) ranked.delete(ranked.values().next().value!)
     },
     isChanged: ({ id }) => mixed.has(id) || ranked.has(id),
     save: () => [...ranked],

@@ -43,15 +43,15 @@ const settings = z.strictObject({
 })
 
 /** Maximum questions remembered as solved. */
-const MOST_SOLVED = 65_536
+const MAX_SOLVED = 65_536
 /** Far more groups than ever wait to be trained on. */
-const MOST_WAITING = 4096
+const MAX_WAITING = 4096
 
 const savedSchema = z.strictObject({
   tokenizer: z.string(),
   successes: z.unknown(),
-  solved: z.array(z.string()).max(MOST_SOLVED),
-  waiting: z.array(z.string()).max(MOST_WAITING),
+  solved: z.array(z.string()).max(MAX_SOLVED),
+  waiting: z.array(z.string()).max(MAX_WAITING),
 })
 
 export default definePlugin({
@@ -116,7 +116,7 @@ export default definePlugin({
         if (view.at !== 'batch')
           return groups.map((group) => {
             if (!isStuck(group) || lendable(group, context).length === 0) return group
-            remember(waiting, group.id, MOST_WAITING)
+            remember(waiting, group.id, MAX_WAITING)
             return { ...group, always: true }
           })
 
@@ -186,7 +186,7 @@ export default definePlugin({
           if (group.arm !== 'base' || !group.rollouts.some((one) => isRight(one) && !isBorrowed(one)))
             continue
           const question = questionOf(group, context)
-          remember(solved, question, MOST_SOLVED)
+          remember(solved, question, MAX_SOLVED)
           successes.drop(question)
         }
       },

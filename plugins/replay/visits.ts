@@ -4,7 +4,7 @@
 
 import { type PromptCoordinates, promptKey } from '../../protocol/train/index.ts'
 
-const MOST = 65_536
+const MAX = 65_536
 
 export interface Visits {
   /** 0 for a new prompt. */
@@ -34,7 +34,7 @@ export function createVisits(): Visits {
         rollouts + rewards.length,
         rewards.reduce((a, b) => a + b, sum),
       ])
-      if (rows.size > MOST) rows.delete(rows.keys().next().value!)
+      if (rows.size > MAX) rows.delete(rows.keys().next().value!)
     },
     save: () => [...rows].map(([key, row]) => [key, ...row]),
     load(saved) {

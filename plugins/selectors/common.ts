@@ -13,7 +13,12 @@
 
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { type Ask, definePlugin, type Random, type SelectView } from '../../protocol/plugin/index.ts'
+import {
+  definePlugin,
+  type PromptRequest,
+  type Random,
+  type SelectView,
+} from '../../protocol/plugin/index.ts'
 import { type Group, HELD_OUT_SEED, type PromptCoordinates, promptKey } from '../../protocol/train/index.ts'
 import { ranked } from './uniform.ts'
 
@@ -33,7 +38,7 @@ const settings = z
   })
 
 /** Maximum number of prompts remembered in each collection; the oldest are forgotten. */
-const MOST = 8192
+const MAX = 8192
 /** Decay of a level's counts per group. */
 const FADE = 0.98
 
@@ -46,9 +51,9 @@ const prompt = z.strictObject({
 const savedSchema = z.strictObject({
   turn: z.int().nonnegative(),
   walked: z.array(z.tuple([z.string(), z.int().nonnegative()])),
-  failed: z.array(z.string()).max(MOST),
-  solved: z.array(z.string()).max(MOST),
-  wanted: z.array(z.tuple([z.string(), prompt, z.int().nonnegative()])).max(MOST),
+  failed: z.array(z.string()).max(MAX),
+  solved: z.array(z.string()).max(MAX),
+  wanted: z.array(z.tuple([z.string(), prompt, z.int().nonnegative()])).max(MAX),
   levels: z.array(z.tuple([z.string(), z.number(), z.number()])),
 })
 
@@ -93,7 +98,7 @@ export default definePlugin({
     }
 
     /** Picks prompts to ask again, in random order. */
-    const askedAgain = (view: SelectView, most: number, random: Random): Ask[] => {
+    const askedAgain = (view: SelectView, most: number, random: Random): PromptRequest[] => {
       const candidates = view.candidates && new Set(view.candidates.map(promptKey))
       const fit = [...wanted].filter(([key, { prompt: at, asked }]) => {
         const task = view.tasks.find((one) => one.name === at.task && one.version === at.taskVersion)
@@ -148,11 +153,11 @@ export default definePlugin({
           if (arm !== 'base' || solved.has(key) || wanted.has(key)) continue
           if (!rollouts.some(({ reward }) => reward > 0.5)) continue
           wanted.set(key, { prompt: at, asked: 0 })
-          if (wanted.size > MOST) wanted.delete(wanted.keys().next().value!)
+          if (wanted.size > MAX) wanted.delete(wanted.keys().next().value!)
         }
       },
 
-      select(view, want, context): Ask[] {
+      select(view, want, context): PromptRequest[] {
         const { tasks, rollouts, candidates, weights, swarm } = view
         if (tasks.length === 0) return []
         const random = context.random(`prompts/${context.step}/${turn}`)
@@ -190,7 +195,7 @@ export default definePlugin({
           from.delete(key)
           into.delete(key)
           into.add(key)
-          if (into.size > MOST) into.delete(into.values().next().value!)
+          if (into.size > MAX) into.delete(into.values().next().value!)
           if (right > 0) wanted.delete(key)
         }
       },
@@ -209,13 +214,13 @@ function lengthOf({ questions }: TaskView, size: number): number {
 }
 
 /** The swarm's prompt at this position of the set. */
-function commonPrompt(swarm: string, task: TaskView, place: number): PromptCoordinates {
+function commonPrompt(swarm: string, task: TaskView, index: number): PromptCoordinates {
   const { questions } = task
   const level = `${swarm}/${levelOf(task)}`
   const seed =
     questions === undefined
-      ? hash(`${level}/${place}`) % HELD_OUT_SEED
-      : (hash(level) + place) % Math.max(1, questions)
+      ? hash(`${level}/${index}`) % HELD_OUT_SEED
+      : (hash(level) + index) % Math.max(1, questions)
   return promptOf(task, seed)
 }
 

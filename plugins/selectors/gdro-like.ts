@@ -22,7 +22,12 @@
 // difficulty. Unseen bins count as the most promising.
 
 import { z } from 'zod'
-import { type Ask, definePlugin, type Random, type SelectView } from '../../protocol/plugin/index.ts'
+import {
+  definePlugin,
+  type PromptRequest,
+  type Random,
+  type SelectView,
+} from '../../protocol/plugin/index.ts'
 import { HELD_OUT_SEED, type PromptCoordinates, scoresOf } from '../../protocol/train/index.ts'
 import { ranked } from './uniform.ts'
 
@@ -46,7 +51,7 @@ const LARGEST_VARIANCE = 0.25
 /** Keeps rollouts evenly spread over prompts of bins that have never had a signal. */
 const SMALLEST_VARIANCE = 0.01
 /** Maximum number of bins remembered. */
-const MOST = 4096
+const MAX = 4096
 
 /** Exponential moving averages over a bin's groups. */
 interface Bin {
@@ -59,8 +64,8 @@ const UNSEEN: Bin = { variance: LARGEST_VARIANCE, failure: 1 }
 
 const savedSchema = z.strictObject({
   turn: z.int().nonnegative(),
-  bins: z.array(z.tuple([z.string(), z.number().nonnegative(), z.number()])).max(MOST),
-  unanswered: z.array(z.string()).max(MOST),
+  bins: z.array(z.tuple([z.string(), z.number().nonnegative(), z.number()])).max(MAX),
+  unanswered: z.array(z.string()).max(MAX),
 })
 
 export default definePlugin({
@@ -87,7 +92,7 @@ export default definePlugin({
         variance: towards(before.variance, group.variance),
         failure: towards(before.failure, group.failure),
       })
-      if (bins.size > MOST) bins.delete(bins.keys().next().value!)
+      if (bins.size > MAX) bins.delete(bins.keys().next().value!)
     }
 
     /** The probability of each bin. */
@@ -98,7 +103,7 @@ export default definePlugin({
     }
 
     return {
-      select(view, want, context): Ask[] {
+      select(view, want, context): PromptRequest[] {
         if (view.tasks.length === 0) return []
         // For example, prompts that are too long for the model. Without this their bins would stay the most promising.
         for (const key of unanswered) remember(key, { variance: 0, failure: 0 })

@@ -7,7 +7,12 @@
 // the turn is saved, so a node restored at a step asks the same prompts again.
 
 import { z } from 'zod'
-import { type Ask, definePlugin, type Random, type SelectView } from '../../protocol/plugin/index.ts'
+import {
+  definePlugin,
+  type PromptRequest,
+  type Random,
+  type SelectView,
+} from '../../protocol/plugin/index.ts'
 import { HELD_OUT_SEED } from '../../protocol/train/index.ts'
 
 export default definePlugin({
@@ -25,7 +30,7 @@ export default definePlugin({
         if (!Number.isSafeInteger(read) || read < 0) throw new Error('the saved turn is not a whole number')
         turn = read
       },
-      select({ tasks, rollouts, candidates, weights }, want, context): Ask[] {
+      select({ tasks, rollouts, candidates, weights }, want, context): PromptRequest[] {
         if (tasks.length === 0) return []
         const random = context.random(`seeds/${context.step}/${turn}`)
         if (candidates && candidates.length > 0) {

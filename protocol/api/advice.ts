@@ -14,11 +14,11 @@ export interface Advice {
 }
 
 /** Mismatch KL in nats per token. Above this, the sampler and the trainer disagree, or the data is too stale. */
-export const KL_LIMIT = 0.05
+export const MAX_KL = 0.05
 /** Clipping should affect few tokens; if it affects a fifth of them, steps are too large. */
-export const CLIPPED_LIMIT = 0.2
+export const MAX_CLIPPED = 0.2
 /** Below this effective sample size, a few tokens dominate the batch. */
-export const ESS_LIMIT = 0.3
+export const MIN_ESS = 0.3
 const SIGNAL_LOW = 0.15
 /** In parameters; models that were trained on language are larger. */
 const SMALL_MODEL = 20e6
@@ -78,15 +78,15 @@ const memory: Rule = ({ machine }) =>
     : undefined
 
 const mismatch: Rule = ({ training: t }) =>
-  t?.mismatchKl !== undefined && t.mismatchKl > KL_LIMIT
+  t?.mismatchKl !== undefined && t.mismatchKl > MAX_KL
     ? attention(
-        `trainer and sampler disagree: mismatch KL ${t.mismatchKl.toFixed(3)}, limit ${KL_LIMIT}`,
+        `trainer and sampler disagree: mismatch KL ${t.mismatchKl.toFixed(3)}, limit ${MAX_KL}`,
         'lower training.max_staleness, or halve the learning rate',
       )
     : undefined
 
 const clipped: Rule = ({ training: t }) =>
-  t?.clippedShare !== undefined && t.clippedShare > CLIPPED_LIMIT
+  t?.clippedShare !== undefined && t.clippedShare > MAX_CLIPPED
     ? attention(
         `clipping affects ${percent(t.clippedShare, 0)} of tokens: steps are too large`,
         t.learningRate === undefined
@@ -96,7 +96,7 @@ const clipped: Rule = ({ training: t }) =>
     : undefined
 
 const weights: Rule = ({ training: t }) =>
-  t?.effectiveSampleSize !== undefined && t.effectiveSampleSize < ESS_LIMIT
+  t?.effectiveSampleSize !== undefined && t.effectiveSampleSize < MIN_ESS
     ? attention(
         `few tokens dominate the batch: ESS ${percent(t.effectiveSampleSize, 0)}`,
         'lower training.max_staleness or training.max_peer_groups',

@@ -12,7 +12,7 @@ import type { Context, Rewrite } from './context.ts'
 import type { Expression } from './expression.ts'
 
 /** A prompt to sample next, and its number of rollouts. */
-export interface Ask {
+export interface PromptRequest {
   prompt: PromptCoordinates
   rollouts: number
 }
@@ -54,7 +54,7 @@ export interface ComposeView {
  * are not generated. A request gives no group if its text leaves no room for a whole completion, or if its prompt
  * does not exist.
  */
-export interface Request extends Ask {
+export interface Request extends PromptRequest {
   /** Unique within the plugin and the round. */
   id: string
   /** Used instead of the `compose` hooks. */
@@ -143,7 +143,7 @@ export interface SteerView {
    * This round's asks in order, including resumed ones; plugins' requests are not steered. `live` and `done` count
    * the rollouts in progress and the ended ones; both are 0 once any rollout of the ask has been parked.
    */
-  asks: ReadonlyArray<Ask & { live: number; done: number }>
+  asks: ReadonlyArray<PromptRequest & { live: number; done: number }>
   /** Number of groups that the round needs, before any over-sampling by a flow plugin. */
   want: number
 }
@@ -225,7 +225,7 @@ export interface Hooks {
    */
   receive?(groups: readonly ReceivedGroup[], context: Context): Maybe<void>
   /** Picks the next prompts. Takes the `picker` slot. */
-  select?(view: SelectView, want: number, context: Context): Maybe<Ask[]>
+  select?(view: SelectView, want: number, context: Context): Maybe<PromptRequest[]>
   /** Returns one weight of at least 0 per candidate. The weights of several plugins multiply. */
   weigh?(candidates: readonly PromptCoordinates[], context: Context): Maybe<ArrayLike<number>>
   /** Returns text to place around the prompt, or nothing. With several plugins the first is outermost. */

@@ -31,15 +31,15 @@ export function readTranscript(
 ): Transcript | undefined {
   const stops = new Set(codec.stopTokens)
   let play = beginPlay(environment, instance)
-  const places: Place[] = []
+  const spans: Span[] = []
   for (let at = 0; ; ) {
     const end = tokens.findIndex((token, i) => i >= at && stops.has(token))
     const to = end < 0 ? tokens.length : end + 1
     const said = to > at ? codec.decodeCompletion(tokens.subarray(at, to)) : undefined
     if (said === undefined || play.done) return undefined
-    places.push({ start: at, length: to - at })
+    spans.push({ start: at, length: to - at })
     play = playOn(environment, play, said)
-    if (to === tokens.length) return transcript(play, tokens, places)
+    if (to === tokens.length) return transcript(play, tokens, spans)
     const reply = codec.encodeReply(play.observation)
     if (reply.some((token, i) => tokens[to + i] !== token)) return undefined
     at = to + reply.length
@@ -55,31 +55,31 @@ export function writeTranscript(
   const whole = replay(environment, instance, text)
   if (!whole) return undefined
   const tokens: number[] = []
-  const places: Place[] = []
+  const spans: Span[] = []
   for (const [i, { answer }] of whole.turns.entries()) {
     if (i > 0) tokens.push(...codec.encodeReply(whole.turns[i]!.observation))
     const isLast = i === whole.turns.length - 1
     const said = codec.encodeCompletion(answer, isLast ? finish : 'stop')
     if (codec.decodeCompletion(said) !== answer || said.length === 0) return undefined
-    places.push({ start: tokens.length, length: said.length })
+    spans.push({ start: tokens.length, length: said.length })
     tokens.push(...said)
   }
-  return transcript(whole, Int32Array.from(tokens), places)
+  return transcript(whole, Int32Array.from(tokens), spans)
 }
 
 /** A token range within a completion. */
-export interface Place {
+export interface Span {
   start: number
   length: number
 }
 
 /** The turns of an episode whose answers are in these places. */
-export function turnsOf({ turns }: Play, places: readonly Place[]): Turn[] {
-  return turns.map(({ state, observation, reward }, i) => ({ state, observation, ...places[i]!, reward }))
+export function turnsOf({ turns }: Play, spans: readonly Span[]): Turn[] {
+  return turns.map(({ state, observation, reward }, i) => ({ state, observation, ...spans[i]!, reward }))
 }
 
-function transcript(play: Play, tokens: Int32Array, places: readonly Place[]): Transcript {
+function transcript(play: Play, tokens: Int32Array, spans: readonly Span[]): Transcript {
   const lossMask = new Uint8Array(tokens.length)
-  for (const { start, length } of places) lossMask.fill(1, start, start + length)
-  return { text: transcriptOf(play), tokens, lossMask, turns: turnsOf(play, places), score: play.score }
+  for (const { start, length } of spans) lossMask.fill(1, start, start + length)
+  return { text: transcriptOf(play), tokens, lossMask, turns: turnsOf(play, spans), score: play.score }
 }

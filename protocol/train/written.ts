@@ -11,7 +11,7 @@ export function writtenOf(values: Float32Array, { lossMask }: Masked): Float32Ar
 }
 
 /** Indices of the policy's tokens within the completion. */
-export function writtenPlaces({ tokens, lossMask }: Masked & Pick<Rollout, 'tokens'>): number[] {
+export function writtenPositions({ tokens, lossMask }: Masked & Pick<Rollout, 'tokens'>): number[] {
   return Array.from(tokens.keys()).filter((t) => lossMask?.[t] !== 0)
 }
 

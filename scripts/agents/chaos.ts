@@ -13,7 +13,7 @@ const seconds = Number(process.argv[2] ?? 120)
 const home = mkdtempSync(join(tmpdir(), 'waggle-chaos-'))
 process.once('exit', () => rmSync(home, { recursive: true, force: true }))
 const DEADLINE_S = 60
-const MOST_OPEN = 10_000
+const MAX_OPEN = 10_000
 const GROUP = 4
 const CLIENTS = 32
 
@@ -24,7 +24,7 @@ const start = (ownGroups: number): Promise<NodeProcess> =>
       tasks: '[]',
       'agents.listen': '127.0.0.1:4293',
       'agents.rollout_seconds': DEADLINE_S,
-      'agents.max_open': MOST_OPEN,
+      'agents.max_open': MAX_OPEN,
       'model.path': 'models/three-tasks',
       'rollout.group_size': GROUP,
       'training.batch_groups': ownGroups,
@@ -180,7 +180,7 @@ tell(
 // ── 10 000 open rollouts ────────────────────────────────────────────────────
 let opened = 0
 const openMany = async (): Promise<void> => {
-  while (opened < MOST_OPEN) {
+  while (opened < MAX_OPEN) {
     opened += 1
     const answer = await send('/v1/rollouts', { task: 'chaos', mode: 'eval', metadata: { i: opened } })
     expectStatus('one of 10 000', answer, 200)
@@ -189,7 +189,7 @@ const openMany = async (): Promise<void> => {
 // All at once is more than the deadline allows on a slow machine, so those that are gone by then are opened again.
 await Promise.all(Array.from({ length: CLIENTS }, openMany))
 const { agents: full, machine } = await node.snapshot()
-while (opened < 3 * MOST_OPEN) {
+while (opened < 3 * MAX_OPEN) {
   const answer = await send('/v1/rollouts', { task: 'chaos', mode: 'eval' })
   if (answer.status === 429) {
     if (answer.headers.get('retry-after') === null) problems.push('429 without Retry-After')

@@ -18,12 +18,12 @@ import { nodeDisk } from '../../daemon/store/node-disk.ts'
 const [clients = 64, seconds = 15, rounds = 2] = process.argv.slice(2, 5).map(Number)
 const questionOf = (i: number): string => `Work out ${i % 90} + ${(i * 7) % 90}`
 if (process.send) await talkOnAndOn()
-const MOST = Number(process.argv[6] ?? 64)
+const MAX = Number(process.argv[6] ?? 64)
 const model = await loadModel(process.argv[5] ?? 'models/three-tasks', { disk: nodeDisk })
 const { tokenizer, spec } = model
 const engine = createOnnxEngine({ threads: 1 })
 await engine.open({ spec, weights: model.weights })
-const stop = { temperature: 1, maxNewTokens: MOST, stopTokens: tokenizer.stopTokens }
+const stop = { temperature: 1, maxNewTokens: MAX, stopTokens: tokenizer.stopTokens }
 
 interface Rate {
   /** Tokens a second of wall-clock time. */
@@ -90,7 +90,7 @@ async function throughGateway(): Promise<Rate> {
       },
       ...{
         temperature: 1,
-        maxNewTokens: MOST,
+        maxNewTokens: MAX,
         author: 'self',
         context: spec.contextLength,
         modelContext: spec.contextLength,

@@ -16,7 +16,7 @@ import { createClient } from '../../daemon/control/api/client.ts'
 import type { Snapshot } from '../../protocol/api/index.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const LIMIT_MS = 180_000
+const MAX_MS = 180_000
 
 const { values: flags } = parseArgs({
   options: { runs: { type: 'string', default: '3' }, tree: { type: 'string', default: ROOT } },
@@ -68,7 +68,7 @@ async function once(): Promise<Times> {
         const snapshot = await client.snapshot().catch(() => undefined)
         const seconds = (performance.now() - begun) / 1000
         if (snapshot && seen(snapshot)) return { seconds, snapshot }
-        if (seconds * 1000 > LIMIT_MS || child.exitCode !== null) throw new Error(`not ${what}:\n${output}`)
+        if (seconds * 1000 > MAX_MS || child.exitCode !== null) throw new Error(`not ${what}:\n${output}`)
         await sleep(20)
       }
     }

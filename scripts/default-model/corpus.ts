@@ -12,7 +12,7 @@ import { HELD_OUT_SEED, type Instance } from '../../protocol/train/index.ts'
 import type { Recipe, Style } from './recipes.ts'
 
 const MOVES = ['U', 'D', 'L', 'R']
-const MOST_MOVES = 8
+const MAX_MOVES = 8
 
 export interface Example {
   task: Task
@@ -68,7 +68,7 @@ function played(
 ): string {
   if (random() < won) return instance.key
   let play = beginPlay(task.environment!, instance)
-  while (!play.done && play.turns.length < MOST_MOVES)
+  while (!play.done && play.turns.length < MAX_MOVES)
     play = playOn(task.environment!, play, MOVES[Math.floor(random() * MOVES.length)]!)
   return transcriptOf(play)
 }

@@ -21,7 +21,7 @@ export interface Accuracy {
   training: number
 }
 
-const MOST_TOKENS = 128
+const MAX_TOKENS = 128
 
 export async function accuracyOf(
   { tasks, parts, prompts }: { tasks: readonly Task[]; parts: Recipe['tasks']; prompts: number },
@@ -32,14 +32,14 @@ export async function accuracyOf(
     tasks.map(({ name }) => ({ name, difficulty: parts[name]!.evaluated })),
   )
   const by = { sampler: engine, tokenizer, tasks: book }
-  const scores = await scorePrompts({ promptsPerTask: prompts, maxNewTokens: MOST_TOKENS }, by)
+  const scores = await scorePrompts({ promptsPerTask: prompts, maxNewTokens: MAX_TOKENS }, by)
   const random = randomFrom(1)
   const { groups } = await writeGroups(
     {
       asks: book.chosen.flatMap(({ task, difficulty }) => trainingAsks(task, difficulty, prompts)),
       policy: { lineage: '', tokenizer: tokenizer.digest, version: 0 },
       author: '',
-      maxNewTokens: MOST_TOKENS,
+      maxNewTokens: MAX_TOKENS,
       sampleSeed: () => Math.floor(random() * 2 ** 32),
     },
     by,

@@ -19,7 +19,7 @@ const PICTURE = join(ROOT, 'docs/images/top.svg')
 const [COLUMNS, ROWS] = [100, 30]
 const TABS = ['1', '2', '4']
 const SECONDS = 6
-const LIMIT_MS = 60_000
+const MAX_MS = 60_000
 
 const given = process.argv[2]
 if (given) writeFileSync(RECORDING, gzipSync(readFileSync(given), { level: 9 }))
@@ -74,7 +74,7 @@ const isAtEnd = (text: string): boolean => /(?<at>\d+ \w+) of \k<at> /.test(text
 
 /** Presses keys until the picture is as asked for, and stands still. */
 async function press(keys: string, wanted: (text: string) => boolean): Promise<Screen> {
-  const deadline = Date.now() + LIMIT_MS
+  const deadline = Date.now() + MAX_MS
   let before = ''
   for (let still = 0; still < 4; ) {
     if (Date.now() > deadline)

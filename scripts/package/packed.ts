@@ -13,7 +13,7 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** A busy machine of two cores takes minutes. */
 const STEP_WITHIN_MS = 600_000
 
-export interface Place {
+export interface ExecPlace {
   cwd: string
   env: NodeJS.ProcessEnv
 }
@@ -29,7 +29,7 @@ export const userPath = (): string =>
 export const userEnv = (): NodeJS.ProcessEnv => ({ HOME: process.env.HOME, PATH: userPath() })
 
 /** Runs a step, prints it with its time, and throws unless it ends with `status`. */
-export function run(command: string, args: readonly string[], { cwd, env }: Place, status = 0): string {
+export function run(command: string, args: readonly string[], { cwd, env }: ExecPlace, status = 0): string {
   const begun = performance.now()
   const done = spawnSync(command, args, { cwd, env, encoding: 'utf8' })
   const isGood = done.status === status
@@ -58,7 +58,7 @@ export function pack(target: string): string {
  */
 export async function trainAndInterrupt(
   { up, ask }: { up: readonly string[]; ask: readonly string[] },
-  { cwd, env }: Place,
+  { cwd, env }: ExecPlace,
 ): Promise<void> {
   const begun = performance.now()
   const [program, ...args] = up

@@ -19,7 +19,7 @@ import {
 import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type Place, pack, ROOT, run, trainAndInterrupt, userPath } from './packed.ts'
+import { type ExecPlace, pack, ROOT, run, trainAndInterrupt, userPath } from './packed.ts'
 
 const { positionals, values } = parseArgs({ allowPositionals: true, options: { node: { type: 'string' } } })
 const temporary = mkdtempSync(join(tmpdir(), 'waggle-package-'))
@@ -39,7 +39,7 @@ const env: NodeJS.ProcessEnv = {
   npm_config_prefer_offline: 'true',
   npm_config_update_notifier: 'false',
 }
-const place: Place = { cwd: folder, env }
+const place: ExecPlace = { cwd: folder, env }
 const waggle = join(folder, 'node_modules/.bin/waggle')
 
 /** Older than package.json allows. */

@@ -131,14 +131,14 @@ describe.each(SPECS)('two engines, %s', (_, spec) => {
   test('log-probs, entropies, collisions and places agree to 1e-5', async () => {
     await openBoth(spec)
     for (const temperature of [1, 0.6]) {
-      const request = { sequences: await drifted(spec, 3), temperature, places: true }
+      const request = { sequences: await drifted(spec, 3), temperature, pit: true }
       const [a, b] = [await ours.score(request), await theirs.score(request)]
       const differences = a.flatMap((score, i) => [
         ...score.logprobs.map((value, t) => Math.abs(value - b[i]!.logprobs[t]!)),
         ...score.entropies.map((value, t) => Math.abs(value - b[i]!.entropies[t]!)),
         ...score.collisions.map((value, t) => Math.abs(value - b[i]!.collisions[t]!)),
-        ...score.places!.above.map((value, t) => Math.abs(value - b[i]!.places!.above[t]!)),
-        ...score.places!.ties.map((value, t) => Math.abs(value - b[i]!.places!.ties[t]!)),
+        ...score.pit!.above.map((value, t) => Math.abs(value - b[i]!.pit!.above[t]!)),
+        ...score.pit!.ties.map((value, t) => Math.abs(value - b[i]!.pit!.ties[t]!)),
       ])
       report(`log-probs at ${temperature}`, { most: Math.max(...differences) })
       expect(Math.max(...differences)).toBeLessThan(1e-5)

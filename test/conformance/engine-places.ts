@@ -17,8 +17,8 @@ export function describePlaces(of: () => Engine, open: Opener): void {
       const sequences = raggedGroups(spec, 8)
       const weights = randomWeights(spec, 1)
       for (const temperature of [1, 0.7]) {
-        const scores = await of().score({ sequences, temperature, hidden: true, places: true })
-        scores.forEach(({ hidden, places }, i) => {
+        const scores = await of().score({ sequences, temperature, hidden: true, pit: true })
+        scores.forEach(({ hidden, pit }, i) => {
           const expected = Array.from(sequences[i]!.completion, (token, t) =>
             placeOf(
               token,
@@ -30,13 +30,13 @@ export function describePlaces(of: () => Engine, open: Opener): void {
           )
           expect(
             furthest(
-              places!.above,
+              pit!.above,
               Float32Array.from(expected, ({ above }) => above),
             ),
           ).toBeLessThan(1e-4)
           expect(
             furthest(
-              places!.ties,
+              pit!.ties,
               Float32Array.from(expected, ({ ties }) => ties),
             ),
           ).toBeLessThan(1e-4)
@@ -53,10 +53,10 @@ export function describePlaces(of: () => Engine, open: Opener): void {
     await of().open({ spec: SPEC, weights })
     const conditioning = randomTokens(SPEC, 5, 1)
     const sequences = [3, 4, 5].map((token) => ({ conditioning, completion: Int32Array.of(token) }))
-    const scores = await of().score({ sequences, temperature: 1, places: true })
-    const [three, four, five] = scores.map(({ places, logprobs }) => ({
-      above: places!.above[0]!,
-      shares: places!.ties[0]! / Math.exp(logprobs[0]!),
+    const scores = await of().score({ sequences, temperature: 1, pit: true })
+    const [three, four, five] = scores.map(({ pit, logprobs }) => ({
+      above: pit!.above[0]!,
+      shares: pit!.ties[0]! / Math.exp(logprobs[0]!),
     }))
     expect(four!.above).toBeCloseTo(three!.above, 6)
     expect(three!.shares).toBeCloseTo(2, 5)
@@ -71,10 +71,10 @@ export function describePlaces(of: () => Engine, open: Opener): void {
       conditioning,
       completion: Int32Array.of(token),
     }))
-    const scores = await of().score({ sequences, temperature: 1, places: true })
-    const places = scores.map(({ places }) => ({ above: places!.above[0]!, ties: places!.ties[0]! }))
+    const scores = await of().score({ sequences, temperature: 1, pit: true })
+    const pit = scores.map(({ pit }) => ({ above: pit!.above[0]!, ties: pit!.ties[0]! }))
     let filled = 0
-    for (const { above, ties } of places.toSorted((a, b) => a.above - b.above)) {
+    for (const { above, ties } of pit.toSorted((a, b) => a.above - b.above)) {
       expect(above).toBeCloseTo(filled, 5)
       filled += ties
     }
@@ -85,11 +85,11 @@ export function describePlaces(of: () => Engine, open: Opener): void {
     await open()
     const sequences = [{ conditioning: randomTokens(SPEC, 5, 1), completion: randomTokens(SPEC, 7, 2) }]
     const [plain] = await of().score({ sequences, temperature: 1 })
-    expect(plain).not.toHaveProperty('places')
-    const [{ places, ...rest }] = (await of().score({ sequences, temperature: 1, places: true })) as [
+    expect(plain).not.toHaveProperty('pit')
+    const [{ pit, ...rest }] = (await of().score({ sequences, temperature: 1, pit: true })) as [
       NonNullable<typeof plain>,
     ]
-    expect(places!.above).toHaveLength(7)
+    expect(pit!.above).toHaveLength(7)
     for (const which of ['logprobs', 'entropies', 'collisions'] as const)
       expect(furthest(rest[which], plain![which])).toBeLessThan(1e-6)
   })
@@ -111,14 +111,14 @@ export function describePlaces(of: () => Engine, open: Opener): void {
     })
     expect(found.loss).toBeCloseTo(plain.loss, 6)
     expect(found.gradientNorm).toBeCloseTo(plain.gradientNorm, 5)
-    const scores = await of().score({ sequences, temperature, places: true })
+    const scores = await of().score({ sequences, temperature, pit: true })
     const means = { above: 0, ties: 0, drawn: 0 }
     let tokens = 0
     sequences.forEach(({ completion, columns }, i) => {
       const mask = columns.mask as Float32Array | undefined
       completion.forEach((_, t) => {
         if (mask?.[t] === 0) return
-        const { above, ties } = scores[i]!.places!
+        const { above, ties } = scores[i]!.pit!
         const advantage = columns.advantage!
         tokens += 1
         means.above += above[t]!

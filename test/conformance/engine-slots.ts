@@ -18,8 +18,8 @@ export function describeSlots(of: () => Engine, open: Opener): void {
   const overflowing = { ...batch(2), objective: { loss: mul(neg(column('logprob')), 1e38), metrics: {} } }
   const flat = (tensors: Weights) => Object.values(tensors).flatMap((values) => [...values])
   /** What a slot holds, read by stepping along it. */
-  const contentOf = async (slot: string) => {
-    expect((await of().step({ along: slot, optimizer: PLAIN })).applied).toBe(true)
+  const contentOf = async (vector: string) => {
+    expect((await of().step({ along: vector, optimizer: PLAIN })).applied).toBe(true)
     return flat((await of().optimizer()).first)
   }
   const gradientOf = async (request: ReturnType<typeof batch>) => {
@@ -36,7 +36,7 @@ export function describeSlots(of: () => Engine, open: Opener): void {
     await open()
     await of().gradient({ ...whole, sequences: whole.sequences.slice(0, 5), into: 'a' })
     await of().gradient({ ...whole, sequences: whole.sequences.slice(5), into: 'b' })
-    const terms = ['a', 'b'].map((slot) => ({ slot, factor: 1 }))
+    const terms = ['a', 'b'].map((vector) => ({ vector, factor: 1 }))
     await of().combine({ into: 'a', terms })
     const { applied, norm } = await of().step({ along: 'a', optimizer: ADAMW })
     expect(applied).toBe(true)
@@ -51,20 +51,20 @@ export function describeSlots(of: () => Engine, open: Opener): void {
     await open()
     await of().gradient({ ...batch(1), into: 'a' })
     await of().gradient({ ...batch(2), into: 'b' })
-    await of().combine({ into: 'c', terms: [{ slot: 'a', factor: 2 }] })
+    await of().combine({ into: 'c', terms: [{ vector: 'a', factor: 2 }] })
     await of().combine({
       into: 'b',
       terms: [
-        { slot: 'a', factor: 0.5 },
-        { slot: 'c', factor: -1 },
-        { slot: 'b', factor: 3 },
+        { vector: 'a', factor: 0.5 },
+        { vector: 'c', factor: -1 },
+        { vector: 'b', factor: 3 },
       ],
     })
     await of().combine({ into: 'c', terms: [] })
-    expect(await of().norm({ slot: 'c' })).toBe(0)
+    expect(await of().norm({ vector: 'c' })).toBe(0)
     const expected = b.map((value, i) => 3 * value - 1.5 * a[i]!)
     expect(furthest(await contentOf('b'), expected)).toBeLessThan(1e-5)
-    expect((await of().slots()).sort()).toEqual(['a', 'b', 'c'])
+    expect((await of().vectors()).sort()).toEqual(['a', 'b', 'c'])
   })
 
   test('a term with factor 0 is not read, not even infinities; a vector that is not finite makes no step', async () => {
@@ -74,7 +74,7 @@ export function describeSlots(of: () => Engine, open: Opener): void {
     await of().gradient({ ...overflowing, into: 'b' })
     await of().combine({
       into: 'b',
-      terms: [{ slot: 'b', factor: 1e3 }],
+      terms: [{ vector: 'b', factor: 1e3 }],
     })
     expect(await of().step({ along: 'b', optimizer: PLAIN })).toMatchObject({
       applied: false,
@@ -85,8 +85,8 @@ export function describeSlots(of: () => Engine, open: Opener): void {
     await of().combine({
       into: 'b',
       terms: [
-        { slot: 'b', factor: 0 },
-        { slot: 'a', factor: 1 },
+        { vector: 'b', factor: 0 },
+        { vector: 'a', factor: 1 },
       ],
     })
     expect(furthest(await contentOf('b'), a)).toBeLessThan(1e-6)
@@ -100,7 +100,7 @@ export function describeSlots(of: () => Engine, open: Opener): void {
     const inner = (x: number[], y: number[]) => x.reduce((sum, value, i) => sum + value * y[i]!, 0)
     const closeTo = (found: number, expected: number) => expect(found / expected).toBeCloseTo(1, 3)
     closeTo(await of().dot({ a: 'a', b: 'a' }), inner(a, a))
-    closeTo(await of().norm({ slot: 'b' }), Math.sqrt(inner(b, b)))
+    closeTo(await of().norm({ vector: 'b' }), Math.sqrt(inner(b, b)))
 
     // So small a step that nothing moves; it fills the second moments.
     await of().step({ along: 'a', optimizer: { ...PLAIN, learningRate: 1e-12 } })
@@ -116,13 +116,13 @@ export function describeSlots(of: () => Engine, open: Opener): void {
     await open()
     await of().gradient({ ...batch(1), into: 'a' })
     await open()
-    expect(await of().slots()).toEqual([])
+    expect(await of().vectors()).toEqual([])
     for (const call of [
       of().dot({ a: 'a', b: 'a' }),
-      of().norm({ slot: 'a' }),
+      of().norm({ vector: 'a' }),
       of().step({ along: 'a', optimizer: PLAIN }),
-      of().combine({ into: 'b', terms: [{ slot: 'a', factor: 1 }] }),
+      of().combine({ into: 'b', terms: [{ vector: 'a', factor: 1 }] }),
     ])
-      await expect(call).rejects.toThrow(/slot "a" holds no gradient/)
+      await expect(call).rejects.toThrow(/vector "a" holds no gradient/)
   })
 }

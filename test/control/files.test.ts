@@ -98,7 +98,7 @@ test('a run is recorded, old ones are forgotten, and it plays back at any moment
     replay.move(-0.5)
     expect(replay.view().events.filter(({ type }) => type === 'step')).toHaveLength(50)
     expect(replay.view().snapshot?.evaluations).toBeUndefined()
-    expect(replay.place()).toMatchObject({ at: now - 5000, from: now - 10_000, to: now })
+    expect(replay.position()).toMatchObject({ at: now - 5000, from: now - 10_000, to: now })
   } finally {
     replay.close()
   }

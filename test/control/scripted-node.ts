@@ -283,7 +283,7 @@ export function createScriptedNode({
             low: 0.12,
             high: 0.6,
             comparisons: 24,
-            likeness: 'twin',
+            likeness: 'matched',
           },
         ],
       },

@@ -22,13 +22,13 @@ async function setUp({ own = 2, foreign = 2, maxStaleness = 4, isRestorable = tr
       received.push(...groups)
     },
   })
-  const { host } = await openHost([listener], {
+  const { plugins } = await openHost([listener], {
     estimator: { use: 'grpo' },
     replay: [{ use: 'listener' }],
   })
   let version = 3
   const trainer = {
-    async slots() {
+    async vectors() {
       return []
     },
     async train({ sequences }: TrainRequest) {
@@ -58,7 +58,7 @@ async function setUp({ own = 2, foreign = 2, maxStaleness = 4, isRestorable = tr
       ...{ temperature: 1, self: 'me', adaptive },
     },
     {
-      ...{ policy, host, pool },
+      ...{ policy, plugins, pool },
       random: (stream) => randomStream(1, stream),
       trainingCost: () => 1,
       onFinding() {},
@@ -76,7 +76,7 @@ async function setUp({ own = 2, foreign = 2, maxStaleness = 4, isRestorable = tr
     core,
     pool,
     at,
-    host,
+    plugins,
     received,
     version: () => version,
     setVersion: (to: number) => (version = to),
@@ -143,10 +143,10 @@ test("a peer's group is taken once, whoever brings it again", async () => {
 })
 
 test('plugins are told which groups are of authors that the user vouches for', async () => {
-  const { core, at, host, received, version } = await setUp()
+  const { core, at, plugins, received, version } = await setUp()
   core.onForeignGroup({ ...at([1, 0], 7), author: 'peer' })
   core.onForeignGroup({ ...at([1, 0], 8), author: 'friend' })
-  await host.round({ step: version() }).receive()
+  await plugins.round({ step: version() }).receive()
   expect(received.map(({ author, trusted }) => [author, trusted])).toEqual([
     ['peer', undefined],
     ['friend', true],
@@ -172,7 +172,7 @@ test('a round without a useful group is told to plugins once, after the next one
   expect(core.isBarren).toBe(false)
   core.onRound({ cost: 1 })
   expect(core.isBarren).toBe(true)
-  await core.settle()
+  await core.commitBarrenRound()
   expect(core.isBarren).toBe(false)
   core.onOwnGroup(at([1, 0], 2))
   core.onRound({ cost: 1 })
@@ -183,7 +183,7 @@ test('a round without a useful group is told to plugins once, after the next one
 async function collapse({ core, at }: Awaited<ReturnType<typeof setUp>>): Promise<void> {
   for (let i = 0; i < 400; i++) core.onOwnGroup(at(i % 8 === 0 ? [1, 0] : [1, 1], 100 + i))
   for (let i = 0; i < 400; i++) core.onOwnGroup(at([0, 0], 1000 + i))
-  await core.attend()
+  await core.handleAlarms()
 }
 
 test('a roll-back drops own groups, voids what older weights write, and asks for a checkpoint', async () => {

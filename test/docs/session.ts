@@ -82,12 +82,11 @@ export async function openSession(skip: (command: string) => boolean): Promise<S
   }
 
   const until = async (what: string, running: Running, satisfied: () => unknown): Promise<void> => {
-    const deadline = performance.now() + LIMIT_MS
+    const deadline = performance.now() + MAX_MS
     while (!(await satisfied())) {
       if (running.status !== undefined)
         throw new Error(`${what}: ended with ${running.status}\n${running.output}`)
-      if (performance.now() > deadline)
-        throw new Error(`${what}: not within ${LIMIT_MS} ms\n${running.output}`)
+      if (performance.now() > deadline) throw new Error(`${what}: not within ${MAX_MS} ms\n${running.output}`)
       await new Promise((next) => setTimeout(next, 25))
     }
   }

@@ -12,7 +12,7 @@ const COMPLETION_TOKENS = 96
 const GROUPS = 2
 const GROUP_SIZE = 4
 /** Tokens of an own part at most, if every completion is as long as may be. */
-export const MOST_OWN_TOKENS = GROUPS * GROUP_SIZE * (PROMPT_TOKENS + COMPLETION_TOKENS)
+export const MAX_OWN_TOKENS = GROUPS * GROUP_SIZE * (PROMPT_TOKENS + COMPLETION_TOKENS)
 
 const SWARM = 'attacked'
 const SETTINGS = [

@@ -26,9 +26,7 @@ async function inParts(spec: DecoderSpec, loss: keyof typeof LOSSES, headParts: 
   const sizes = { ...micro!.shape, ...partSizes(1 + micro!.shape.segmentTokens, headParts) }
   const objective = { loss: LOSSES[loss], metrics: { above: column('above'), ties: column('ties') } }
   const options = { accumulate: false, checkpointing: false, headParts }
-  const score = await runtime.compile('score', () =>
-    buildScore(spec, { headParts, hidden: true, places: true }),
-  )
+  const score = await runtime.compile('score', () => buildScore(spec, { headParts, hidden: true, pit: true }))
   const gradient = await runtime.compile('gradient', () =>
     buildGradient(spec, objective, ['advantage', 'mask'], options),
   )

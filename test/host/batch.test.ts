@@ -12,9 +12,9 @@ const known = (reward: number, more: Partial<Rollout> = {}) =>
 
 test('a replayed rollout without behaviour log-probs is refused by name, and the batch stays as it was', async () => {
   const { behaviourLogprobs: _, ...unknown } = known(1)
-  const { host, troubles } = await setUp([replay({ group: (groups) => [...groups, groupOf([unknown])] })])
+  const { plugins, troubles } = await setUp([replay({ group: (groups) => [...groups, groupOf([unknown])] })])
   const groups = [groupOf([1, 0])]
-  expect(await host.batch({ step: 0 }).group(groups, VIEW)).toEqual(groups)
+  expect(await plugins.batch({ step: 0 }).group(groups, VIEW)).toEqual(groups)
   expect(troubles[0]?.message).toMatch(/^ReplayWithoutLogprobsError: /)
 })
 
@@ -31,18 +31,18 @@ test.each<[string, Partial<Rollout>, RegExp]>([
   ['a reward that is no number', { reward: Number.NaN }, /not finite/],
   ['an empty conditioning', { conditioning: new Int32Array() }, /conditioning that is none/],
 ])('a rollout with %s is refused', async (_, more, message) => {
-  const { host, troubles } = await setUp([replay({ group: () => [groupOf([known(1, more)])] })])
-  await host.batch({ step: 0 }).group([groupOf([1, 0])], VIEW)
+  const { plugins, troubles } = await setUp([replay({ group: () => [groupOf([known(1, more)])] })])
+  await plugins.batch({ step: 0 }).group([groupOf([1, 0])], VIEW)
   expect(troubles[0]?.message).toMatch(message)
 })
 
 test('a plugin is not blamed for a group that was no good before it saw it', async () => {
-  const { host, troubles } = await setUp([replay({ group: (groups) => groups })])
+  const { plugins, troubles } = await setUp([replay({ group: (groups) => groups })])
   const [good, empty] = [groupOf([1, 0]), groupOf([1, 0])]
   empty.rollouts[0] = rolloutOf(1, 0, { tokens: new Int32Array() })
   for (let i = 0; i < 4; i++) {
-    expect(await host.batch({ step: i }).group([good, empty], VIEW)).toEqual([good])
-    expect(await host.round({ step: i }).group([good, empty], VIEW)).toEqual([good])
+    expect(await plugins.batch({ step: i }).group([good, empty], VIEW)).toEqual([good])
+    expect(await plugins.round({ step: i }).group([good, empty], VIEW)).toEqual([good])
   }
   expect(troubles).toEqual([])
 })
@@ -56,9 +56,9 @@ test('hooks are told whether they look at a round or at a batch; corrections see
         return groups
       },
     })
-  const { host } = await setUp([look('a', 'replay'), look('b', 'correction')])
-  await host.round({ step: 0 }).group([groupOf([1])], VIEW)
-  await host.batch({ step: 0 }).group([groupOf([1])], VIEW)
+  const { plugins } = await setUp([look('a', 'replay'), look('b', 'correction')])
+  await plugins.round({ step: 0 }).group([groupOf([1])], VIEW)
+  await plugins.batch({ step: 0 }).group([groupOf([1])], VIEW)
   expect(seen).toEqual(['a round', 'a batch', 'b batch'])
 })
 
@@ -74,10 +74,10 @@ test('advantages are changed after the estimator, plugin by plugin; a failure le
       return advantages
     },
   })
-  const { host, troubles } = await setUp([scale('twice', 2), spoils, scale('back', 0.5)])
+  const { plugins, troubles } = await setUp([scale('twice', 2), spoils, scale('back', 0.5)])
   const groups = [groupOf([1, 0])]
-  const plain = await (await setUp([])).host.batch({ step: 0 }).advantage(groups)
-  expect(await host.batch({ step: 0 }).advantage(groups)).toEqual(plain)
+  const plain = await (await setUp([])).plugins.batch({ step: 0 }).advantage(groups)
+  expect(await plugins.batch({ step: 0 }).advantage(groups)).toEqual(plain)
   expect(troubles.map(({ name, message }) => [name, message])).toEqual([
     ['spoils', 'gave an advantage that is not finite'],
   ])
@@ -104,11 +104,11 @@ test('columns of a correction are what its hook says, and what it began with whe
     ],
   ]
   for (const [columns, said, message] of cases) {
-    const { host, troubles } = await setUp([
+    const { plugins, troubles } = await setUp([
       plugin('x', 'correction', { correct, ...(columns && { columns }) }),
     ])
     const advantages = [[1, -1]]
-    const given = await host.batch({ step: 0 }).columns(advantages, [groupOf([1, 0])])
+    const given = await plugins.batch({ step: 0 }).columns(advantages, [groupOf([1, 0])])
     expect(given).toEqual({ 'x.factor': 2, 'x.other': 3, ...said })
     expect(troubles.map((trouble) => message?.test(trouble.message))).toEqual(message ? [true] : [])
     expect(advantages).toEqual([[1, -1]])
@@ -144,8 +144,10 @@ test('texts of roles reach the trainer if the manifest has the role and they are
         ],
       },
     )
-    const { host, troubles } = await setUp([writer])
-    const given = await host.batch({ step: 0 }).commit({ step: 1, metrics: {}, groups: [], advantages: [] })
+    const { plugins, troubles } = await setUp([writer])
+    const given = await plugins
+      .batch({ step: 0 })
+      .commit({ step: 1, metrics: {}, groups: [], advantages: [] })
     expect(given).toEqual(message ? [] : [group])
     expect(troubles.map((trouble) => message?.test(trouble.message))).toEqual(message ? [true] : [])
   }
@@ -153,7 +155,7 @@ test('texts of roles reach the trainer if the manifest has the role and they are
 
 test('commit gets the groups that were trained on, with their advantages', async () => {
   let told: { groups: readonly unknown[]; advantages: Advantages } | undefined
-  const { host } = await setUp([
+  const { plugins } = await setUp([
     plugin('looks', 'control', {
       commit(report) {
         told = report
@@ -162,7 +164,7 @@ test('commit gets the groups that were trained on, with their advantages', async
     }),
   ])
   const groups = [groupOf([1, 0])]
-  const batch = host.batch({ step: 0 })
+  const batch = plugins.batch({ step: 0 })
   const advantages = await batch.advantage(groups)
   await batch.commit({ step: 1, metrics: {}, groups, advantages })
   expect(told).toMatchObject({ groups, advantages })
@@ -179,12 +181,12 @@ test('a plugin gets hidden states where it asks for them', async () => {
     },
   })
   const { made, world } = make([scoring])
-  const host = await made
+  const plugins = await made
   const score: typeof world.score = (given, options) => {
     asked.push(options.hidden)
     return world.score(given, options)
   }
-  await host.open({ ...world, score }, 0)
-  await host.batch({ step: 0 }).advantage([groupOf([1, 0])])
+  await plugins.open({ ...world, score }, 0)
+  await plugins.batch({ step: 0 }).advantage([groupOf([1, 0])])
   expect(asked).toEqual([false, true])
 })

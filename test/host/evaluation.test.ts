@@ -27,34 +27,34 @@ test('a plugin that may not act in evaluation is never called there', async () =
   const hooks: Hooks = {}
   for (const name of ['compose', 'open', 'save', 'observe', 'reward'] as const)
     hooks[name] = (() => void calls.push(name)) as never
-  const { host } = await setUp([plugin('hint', 'hint', hooks)])
+  const { plugins } = await setUp([plugin('hint', 'hint', hooks)])
   calls.length = 0
-  expect(await (await host.evaluation({ step: 0 })).compose(composeView(heldOut))).toBeUndefined()
+  expect(await (await plugins.evaluation({ step: 0 })).compose(composeView(heldOut))).toBeUndefined()
   expect(calls).toEqual([])
 })
 
 test('a frozen library acts as it was when the evaluation began, and learns nothing in it', async () => {
   const calls: string[] = []
-  const { host } = await setUp([plugin('library', 'skill', counting(calls), { testTime: 'frozen' })])
-  await host.round({ step: 0 }).compose(composeView({ ...heldOut, seed: 1 }))
+  const { plugins } = await setUp([plugin('library', 'skill', counting(calls), { testTime: 'frozen' })])
+  await plugins.round({ step: 0 }).compose(composeView({ ...heldOut, seed: 1 }))
   for (let evaluation = 0; evaluation < 2; evaluation++) {
-    const hooks = await host.evaluation({ step: 0 })
+    const hooks = await plugins.evaluation({ step: 0 })
     expect((await hooks.compose(composeView(heldOut)))?.before).toBe('2: ')
     expect((await hooks.compose(composeView(heldOut)))?.before).toBe('3: ')
   }
   expect(calls).toEqual(['train', 'eval', 'eval', 'eval', 'eval'])
-  expect((await saved(host))[0]?.bytes).toEqual(Uint8Array.of(1))
+  expect((await saved(plugins))[0]?.bytes).toEqual(Uint8Array.of(1))
 })
 
 test('a live library goes on learning', async () => {
-  const { host } = await setUp([plugin('library', 'skill', counting(), { testTime: 'live' })])
-  await (await host.evaluation({ step: 0 })).compose(composeView(heldOut))
-  expect((await saved(host))[0]?.bytes).toEqual(Uint8Array.of(1))
+  const { plugins } = await setUp([plugin('library', 'skill', counting(), { testTime: 'live' })])
+  await (await plugins.evaluation({ step: 0 })).compose(composeView(heldOut))
+  expect((await saved(plugins))[0]?.bytes).toEqual(Uint8Array.of(1))
 })
 
 test('no plugin gets a reference solution in evaluation, and tainted text is always refused', async () => {
   const told: unknown[] = []
-  const { host, troubles } = await setUp([
+  const { plugins, troubles } = await setUp([
     plugin(
       'hint',
       'hint',
@@ -67,7 +67,7 @@ test('no plugin gets a reference solution in evaluation, and tainted text is alw
       { needs: ['privileged'], testTime: 'frozen' },
     ),
   ])
-  expect(await (await host.evaluation({ step: 0 })).compose(composeView(heldOut))).toBeUndefined()
+  expect(await (await plugins.evaluation({ step: 0 })).compose(composeView(heldOut))).toBeUndefined()
   expect(told).toEqual([null, null])
   expect(troubles).toEqual([
     expect.objectContaining({ refused: true, message: expect.stringMatching(/evaluation/) }),
@@ -77,7 +77,7 @@ test('no plugin gets a reference solution in evaluation, and tainted text is alw
 
 test('who fails in an evaluation is out of it', async () => {
   let asked = 0
-  const { host, troubles } = await setUp([
+  const { plugins, troubles } = await setUp([
     plugin(
       'broken',
       'skill',
@@ -90,7 +90,7 @@ test('who fails in an evaluation is out of it', async () => {
       { testTime: 'live' },
     ),
   ])
-  const evaluation = await host.evaluation({ step: 0 })
+  const evaluation = await plugins.evaluation({ step: 0 })
   for (let i = 0; i < 3; i++) expect(await evaluation.compose(composeView(heldOut))).toBeUndefined()
   expect(asked).toBe(1)
   expect(troubles).toHaveLength(1)

@@ -29,7 +29,7 @@ const options = (version: number) => ({
   learnForeign: false,
   compare: false,
   isBelieved: () => true,
-  standing: () => 1,
+  earnedWeight: () => 1,
 })
 const random = () => randomStream(1, 'cut')
 
@@ -58,17 +58,17 @@ async function withoutHost() {
   return engine.weights()
 }
 
-async function withHost(plugins: Parameters<typeof setUp>[0]) {
+async function withHost(given: Parameters<typeof setUp>[0]) {
   const engine = await openEngine()
-  const { host } = await setUp(plugins, { corrections: [{ use: 'clip' }, { use: 'staleness' }] })
+  const { plugins } = await setUp(given, { corrections: [{ use: 'clip' }, { use: 'staleness' }] })
   for (let step = 0; step < STEPS; step++) {
     const version = 3 + step
-    const batch = host.batch({ step: version })
+    const batch = plugins.batch({ step: version })
     const groups = await batch.group(batchOf(step), { lineage: 'a', tokenizer: 'b', version, self: 'me' })
     const advantages = await batch.advantage(groups)
     const report = await update(groups, advantages, options(version), {
       engine: engine as never,
-      objective: host.objective,
+      objective: plugins.objective,
       random: random(),
     })
     await batch.commit({ step: version + 1, metrics: report.metrics, groups, advantages })

@@ -22,8 +22,8 @@ test('rewrites nest, the first plugin outermost, and one record tells of all', a
   const inner = plugin('inner', 'skill', {
     compose: () => ({ before: 'B ', after: ' Y', arm: 'skill', tainted: false, items: ['s'] }),
   })
-  const { host } = await setUp([outer, inner])
-  expect(await host.round({ step: 0 }).compose(composeView(at(1)))).toEqual({
+  const { plugins } = await setUp([outer, inner])
+  expect(await plugins.round({ step: 0 }).compose(composeView(at(1)))).toEqual({
     before: 'A B ',
     after: ' Y Z',
     arm: 'hint+skill',
@@ -34,7 +34,7 @@ test('rewrites nest, the first plugin outermost, and one record tells of all', a
 
 test('tainted text that gives the answer away is refused and told, and is no strike', async () => {
   const prompt = at(1)
-  const { host, troubles } = await setUp([
+  const { plugins, troubles } = await setUp([
     hint(
       {
         compose: () => ({ before: `The answer is ${keyOf(prompt)}. `, arm: 'hint', tainted: true }),
@@ -46,7 +46,7 @@ test('tainted text that gives the answer away is refused and told, and is no str
       { budget: () => ({ tokens: 1000 }) },
     ),
   ])
-  const round = host.round({ step: 0 })
+  const round = plugins.round({ step: 0 })
   expect(await round.compose(composeView(prompt))).toBeUndefined()
   const work = await round.extend(nothingLanded, VIEW)
   expect(work.map(({ request: { id }, rewrite }) => [id, rewrite?.tainted])).toEqual([['does not', true]])
@@ -54,11 +54,11 @@ test('tainted text that gives the answer away is refused and told, and is no str
     [true, 'a rewrite was refused: it gives the answer away'],
     [true, 'a rewrite was refused: it gives the answer away'],
   ])
-  expect(host.status().find(({ name }) => name === 'hint')).toMatchObject({ state: 'ok', strikes: 0 })
+  expect(plugins.status().find(({ name }) => name === 'hint')).toMatchObject({ state: 'ok', strikes: 0 })
 })
 
 test('a plugin that has seen a prompt’s reference solution always writes tainted text for it', async () => {
-  const { host } = await setUp([
+  const { plugins } = await setUp([
     hint(
       {
         compose({ prompt }, context) {
@@ -69,7 +69,7 @@ test('a plugin that has seen a prompt’s reference solution always writes taint
       { needs: ['privileged'] },
     ),
   ])
-  const round = host.round({ step: 0 })
+  const round = plugins.round({ step: 0 })
   expect((await round.compose(composeView(at(1))))?.tainted).toBe(true)
   expect((await round.compose(composeView(at(2))))?.tainted).toBe(false)
 })
@@ -88,14 +88,14 @@ test('reference solutions are for plugins that ask for them in their manifest, a
       },
       manifest,
     )
-  const { host } = await setUp([look('asks', { needs: ['privileged'] }), look('does-not')])
-  await host.round({ step: 0 }).observe([])
+  const { plugins } = await setUp([look('asks', { needs: ['privileged'] }), look('does-not')])
+  await plugins.round({ step: 0 }).observe([])
   expect(seen).toEqual([keyOf(at(1)), null, undefined, null])
 })
 
 test('a budget holds to the token, and who catches the error goes on', async () => {
   const caught: unknown[] = []
-  const { host, troubles } = await setUp([
+  const { plugins, troubles } = await setUp([
     hint(
       {
         async observe(_, context: Context) {
@@ -110,19 +110,19 @@ test('a budget holds to the token, and who catches the error goes on', async () 
       { budget: () => ({ tokens: 25 }) },
     ),
   ])
-  const round = host.round({ step: 0 })
+  const round = plugins.round({ step: 0 })
   await round.observe([])
   expect(caught.map((error) => error instanceof BudgetError)).toEqual([true, true])
   expect(round.tokensLeft('hint/hint')).toBe(0)
   expect(troubles).toEqual([])
-  expect(host.round({ step: 1 }).tokensLeft('hint/hint')).toBe(25)
+  expect(plugins.round({ step: 1 }).tokensLeft('hint/hint')).toBe(25)
 })
 
 test('work counts against the same budget, and none is handed out beyond it', async () => {
-  const { host } = await setUp([
+  const { plugins } = await setUp([
     hint({ extend: ({ asked }) => [request(`r${asked}`)] }, { budget: () => ({ tokens: 30 }) }),
   ])
-  const round = host.round({ step: 0 })
+  const round = plugins.round({ step: 0 })
   expect(await round.extend(nothingLanded, VIEW)).toHaveLength(1)
   expect(round.spend('hint/hint', 20)).toBe(true)
   expect(await round.extend(nothingLanded, VIEW)).toHaveLength(1)
@@ -131,7 +131,7 @@ test('work counts against the same budget, and none is handed out beyond it', as
 })
 
 test('a plugin without a budget has no text written and no work done', async () => {
-  const { host, troubles } = await setUp([
+  const { plugins, troubles } = await setUp([
     hint({
       extend: () => [request('r')],
       async reward(_, context) {
@@ -140,7 +140,7 @@ test('a plugin without a budget has no text written and no work done', async () 
       },
     }),
   ])
-  const round = host.round({ step: 0 })
+  const round = plugins.round({ step: 0 })
   expect(await round.extend(nothingLanded, VIEW)).toEqual([])
   await round.reward(groupOf([1, 0]))
   expect(troubles[0]?.message).toMatch(/^BudgetError: it has used up its budget of 0 tokens/)
@@ -155,8 +155,8 @@ test('time that a hook waits for the engine does not count against it', async ()
     },
     { budget: () => ({ tokens: 100, hookMs: 50 }) },
   )
-  const { host, troubles } = await setUp([slow], {}, 40)
-  await host.round({ step: 0 }).observe([])
+  const { plugins, troubles } = await setUp([slow], {}, 40)
+  await plugins.round({ step: 0 }).observe([])
   expect(troubles).toEqual([])
 })
 
@@ -174,15 +174,15 @@ test('a hook that hangs is left behind, and cannot reach the world any more', as
     },
     { budget: () => ({ tokens: 100 }) },
   )
-  const { host, troubles } = await setUp([hangs])
-  await host.round({ step: 0 }).observe([])
+  const { plugins, troubles } = await setUp([hangs])
+  await plugins.round({ step: 0 }).observe([])
   expect(troubles[0]?.message).toBe('took longer than 10000 ms')
   resume()
   await expect(late).rejects.toThrow(/the hook is over/)
 })
 
 test('who fails is out of the round with its requests, in the next one again, and off after three', async () => {
-  const { host, troubles } = await setUp([
+  const { plugins, troubles } = await setUp([
     hint(
       {
         extend: () => [request('mine')],
@@ -197,7 +197,7 @@ test('who fails is out of the round with its requests, in the next one again, an
   const asked = groupOf([1, 0], { prompt: at(1), origin: { plugin: 'hint/hint', request: 'mine' } })
   const composed = groupOf([1, 0], { prompt: at(2), arm: 'hint', origin: { plugin: 'hint/hint' } })
   for (const switchedOff of [false, false, true]) {
-    const round = host.round({ step: 0 })
+    const round = plugins.round({ step: 0 })
     expect(await round.extend(nothingLanded, VIEW)).toHaveLength(1)
     expect(await round.group([asked, composed], VIEW)).toEqual([asked, composed])
     await round.observe([])
@@ -206,14 +206,14 @@ test('who fails is out of the round with its requests, in the next one again, an
     expect(await round.group([asked, composed], VIEW)).toEqual([composed])
     expect(troubles.at(-1)).toMatchObject({ hook: 'observe', message: 'broken', switchedOff })
   }
-  expect(await host.round({ step: 0 }).extend(nothingLanded, VIEW)).toEqual([])
-  expect(host.status().find(({ name }) => name === 'hint')).toMatchObject({ state: 'off', strikes: 3 })
+  expect(await plugins.round({ step: 0 }).extend(nothingLanded, VIEW)).toEqual([])
+  expect(plugins.status().find(({ name }) => name === 'hint')).toMatchObject({ state: 'off', strikes: 3 })
 })
 
 const WRONG: [
   string,
   Hooks,
-  (round: ReturnType<Awaited<ReturnType<typeof setUp>>['host']['round']>) => unknown,
+  (round: ReturnType<Awaited<ReturnType<typeof setUp>>['plugins']['round']>) => unknown,
   RegExp,
 ][] = [
   [
@@ -300,8 +300,8 @@ const WRONG: [
 test.each(WRONG)(
   'a plugin that gives %s has failed, and the round goes on without it',
   async (_, hooks, run, message) => {
-    const { host, troubles } = await setUp([hint(hooks, { budget: () => ({ tokens: 1000 }) })])
-    await run(host.round({ step: 0 }))
+    const { plugins, troubles } = await setUp([hint(hooks, { budget: () => ({ tokens: 1000 }) })])
+    await run(plugins.round({ step: 0 }))
     await null
     expect(troubles).toEqual([expect.objectContaining({ message: expect.stringMatching(message) })])
   },
@@ -318,10 +318,10 @@ test('weights of several plugins multiply, and weights that leave nothing say no
   const weigh = (name: string, values: number[]) => plugin(name, 'control', { weigh: () => values })
   const view = { ...SELECT_VIEW, candidates: [at(1), at(2)] }
   const both = await setUp([picks, weigh('a', [2, 3]), weigh('b', [0, 5])], { selector: { use: 'picks' } })
-  await both.host.round({ step: 0 }).select(view, 1)
+  await both.plugins.round({ step: 0 }).select(view, 1)
   expect(Array.from(seen!)).toEqual([0, 15])
   const none = await setUp([picks, weigh('a', [0, 0])], { selector: { use: 'picks' } })
-  await none.host.round({ step: 0 }).select(view, 1)
+  await none.plugins.round({ step: 0 }).select(view, 1)
   expect(seen).toBeUndefined()
 })
 
@@ -333,9 +333,9 @@ test('a picker that fails is stood in for by the default one, and after three ti
       return [{ prompt: heldOut, rollouts: 2 }]
     },
   })
-  const { host, troubles } = await setUp([picks], { selector: { use: 'picks' } })
+  const { plugins, troubles } = await setUp([picks], { selector: { use: 'picks' } })
   for (let round = 0; round < 5; round++)
-    expect(await host.round({ step: round }).select(SELECT_VIEW, 2)).toHaveLength(2)
+    expect(await plugins.round({ step: round }).select(SELECT_VIEW, 2)).toHaveLength(2)
   expect(asked).toBe(3)
   expect(troubles.map(({ switchedOff }) => switchedOff)).toEqual([false, false, true])
 })
@@ -344,17 +344,17 @@ test('a picker that asks for a difficulty that a task does not have is stood in 
   const picks = plugin('picks', 'selector', {
     select: () => [{ prompt: { ...at(1), difficulty: 7 }, rollouts: 2 }],
   })
-  const { host, troubles } = await setUp([picks], { selector: { use: 'picks' } })
-  expect(await host.round({ step: 0 }).select(SELECT_VIEW, 2)).toHaveLength(2)
+  const { plugins, troubles } = await setUp([picks], { selector: { use: 'picks' } })
+  expect(await plugins.round({ step: 0 }).select(SELECT_VIEW, 2)).toHaveLength(2)
   expect(troubles[0]?.message).toMatch(/difficulty 7/)
 })
 
 test('a changed reward keeps the verdict of the verifier beside it', async () => {
-  const { host } = await setUp([
+  const { plugins } = await setUp([
     hint({ reward: ({ rollouts }) => rollouts.map(({ reward }, i) => reward + i) }),
     plugin('again', 'hint', { reward: ({ rollouts }) => rollouts.map(({ reward }) => 2 * reward) }),
   ])
-  const group = await host.round({ step: 0 }).reward(groupOf([0, 1]))
+  const group = await plugins.round({ step: 0 }).reward(groupOf([0, 1]))
   expect(group.rollouts.map(({ reward, taskReward }) => [reward, taskReward])).toEqual([
     [0, undefined],
     [4, 1],
@@ -371,16 +371,16 @@ test('taint sticks to rollouts, whatever groups are made of them', async () => {
       ),
     ],
   })
-  const { host } = await setUp([launders])
-  const [group] = await host.round({ step: 0 }).group([tainted], VIEW)
+  const { plugins } = await setUp([launders])
+  const [group] = await plugins.round({ step: 0 }).group([tainted], VIEW)
   expect(group).toMatchObject({ arm: 'base', tainted: true })
 })
 
 test('a plugin that always asks for more comes to an end', async () => {
-  const { host } = await setUp([
+  const { plugins } = await setUp([
     hint({ extend: ({ asked }) => [request(`r${asked}`)] }, { budget: () => ({ tokens: 1e9 }) }),
   ])
-  const round = host.round({ step: 0 })
+  const round = plugins.round({ step: 0 })
   let times = 0
   while ((await round.extend(nothingLanded, VIEW)).length > 0 && times < 1000) times += 1
   expect(times).toBe(64)

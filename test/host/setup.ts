@@ -109,7 +109,7 @@ export function scriptedWorld(clock: { now: number }, ms = 0): World {
 }
 
 export interface SetUp {
-  host: PluginHost
+  plugins: PluginHost
   troubles: PluginTrouble[]
   clock: { now: number }
 }
@@ -160,16 +160,16 @@ export function make(plugins: readonly Plugin[], options: Partial<PluginHostOpti
 }
 
 export async function setUp(
-  plugins: readonly Plugin[],
+  given: readonly Plugin[],
   options: Partial<PluginHostOptions> = {},
   ms = 0,
 ): Promise<SetUp> {
-  const { made, troubles, clock, world } = make(plugins, options, ms)
-  const host = await made
-  await host.open(world, 0)
-  return { host, troubles, clock }
+  const { made, troubles, clock, world } = make(given, options, ms)
+  const plugins = await made
+  await plugins.open(world, 0)
+  return { plugins, troubles, clock }
 }
 
 /** State of skills alone: the default picker has some of its own. */
-export const saved = async (host: PluginHost) =>
-  (await host.save()).filter(({ plugin: id }) => id.startsWith('skill/'))
+export const saved = async (plugins: PluginHost) =>
+  (await plugins.save()).filter(({ plugin: id }) => id.startsWith('skill/'))

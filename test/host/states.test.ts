@@ -28,42 +28,42 @@ function keeping(log: string[] = []): () => Hooks {
 test('state is saved under its plugin and version, and loaded before anything else', async () => {
   const log: string[] = []
   const library = plugin('library', 'skill', keeping(log), { stateVersion: 2 })
-  const { host } = await setUp([library])
-  await host.round({ step: 0 }).observe([])
-  const kept = await saved(host)
+  const { plugins } = await setUp([library])
+  await plugins.round({ step: 0 }).observe([])
+  const kept = await saved(plugins)
   expect(kept).toEqual([{ plugin: 'skill/library', version: 2, bytes: Uint8Array.of(1) }])
   log.length = 0
-  await host.restore(5, [{ ...kept[0]!, bytes: Uint8Array.of(7) }])
+  await plugins.restore(5, [{ ...kept[0]!, bytes: Uint8Array.of(7) }])
   expect(log).toEqual(['load 7', 'open 7'])
-  expect((await saved(host))[0]?.bytes).toEqual(Uint8Array.of(7))
+  expect((await saved(plugins))[0]?.bytes).toEqual(Uint8Array.of(7))
 })
 
 test('going back to a checkpoint without a state of it makes the plugin begin anew', async () => {
-  const { host } = await setUp([plugin('library', 'skill', keeping())])
-  await host.round({ step: 0 }).observe([])
-  await host.restore(0, [])
-  expect((await saved(host))[0]?.bytes).toEqual(Uint8Array.of(0))
+  const { plugins } = await setUp([plugin('library', 'skill', keeping())])
+  await plugins.round({ step: 0 }).observe([])
+  await plugins.restore(0, [])
+  expect((await saved(plugins))[0]?.bytes).toEqual(Uint8Array.of(0))
 })
 
 test('a state under the name of the last version is loaded, and saved under the present one', async () => {
-  const { host } = await setUp([plugin('library', 'skill', keeping(), { formerly: 'shelf' })])
-  await host.restore(0, [{ plugin: 'skill/shelf', version: 1, bytes: Uint8Array.of(5) }])
-  expect(await saved(host)).toEqual([{ plugin: 'skill/library', version: 1, bytes: Uint8Array.of(5) }])
+  const { plugins } = await setUp([plugin('library', 'skill', keeping(), { formerly: 'shelf' })])
+  await plugins.restore(0, [{ plugin: 'skill/shelf', version: 1, bytes: Uint8Array.of(5) }])
+  expect(await saved(plugins)).toEqual([{ plugin: 'skill/library', version: 1, bytes: Uint8Array.of(5) }])
 })
 
 test('a state of another version, or one that does not load, is reported and dropped', async () => {
-  const { host, troubles } = await setUp([plugin('library', 'skill', keeping())])
+  const { plugins, troubles } = await setUp([plugin('library', 'skill', keeping())])
   const state = { plugin: 'skill/library', version: 1, bytes: Uint8Array.of(5) }
-  await host.restore(0, [{ ...state, version: 3 }])
+  await plugins.restore(0, [{ ...state, version: 3 }])
   expect(troubles[0]).toMatchObject({
     refused: true,
     message: expect.stringMatching(/version 3, but it reads version 1/),
   })
-  await host.restore(0, [{ ...state, bytes: Uint8Array.of(99) }])
+  await plugins.restore(0, [{ ...state, bytes: Uint8Array.of(99) }])
   expect(troubles[1]).toMatchObject({ hook: 'load', message: 'damaged' })
-  expect((await saved(host))[0]?.bytes).toEqual(Uint8Array.of(0))
-  await host.restore(0, [state, { plugin: 'skill/gone', version: 1, bytes: Uint8Array.of(1) }])
-  expect((await saved(host))[0]?.bytes).toEqual(Uint8Array.of(5))
+  expect((await saved(plugins))[0]?.bytes).toEqual(Uint8Array.of(0))
+  await plugins.restore(0, [state, { plugin: 'skill/gone', version: 1, bytes: Uint8Array.of(1) }])
+  expect((await saved(plugins))[0]?.bytes).toEqual(Uint8Array.of(5))
 })
 
 test('a state that is too large is not saved, and counts as a failure', async () => {
@@ -73,8 +73,8 @@ test('a state that is too large is not saved, and counts as a failure', async ()
     { save: () => new Uint8Array(11) },
     { budget: () => ({ stateBytes: 10 }) },
   )
-  const { host, troubles } = await setUp([large])
-  expect(await saved(host)).toEqual([])
+  const { plugins, troubles } = await setUp([large])
+  expect(await saved(plugins)).toEqual([])
   expect(troubles[0]?.message).toMatch(/11 bytes, its limit is 10/)
 })
 
@@ -98,14 +98,14 @@ test('what needs solutions may remember them from before a restart: all of its t
     )
   const bytes = new TextEncoder().encode(keyOf(prompt))
   const { made, world, troubles } = make([hint()])
-  const host = await made
-  await host.open(world, 0, [{ plugin: 'hint/hint', version: 1, bytes }])
-  expect(await host.round({ step: 0 }).compose(composeView(prompt))).toBeUndefined()
+  const plugins = await made
+  await plugins.open(world, 0, [{ plugin: 'hint/hint', version: 1, bytes }])
+  expect(await plugins.round({ step: 0 }).compose(composeView(prompt))).toBeUndefined()
   expect(troubles[0]).toMatchObject({
     refused: true,
     message: expect.stringMatching(/gives the answer away/),
   })
-  const other = await host.round({ step: 0 }).compose(composeView(at(2)))
+  const other = await plugins.round({ step: 0 }).compose(composeView(at(2)))
   expect(other?.tainted).toBe(true)
 })
 
@@ -118,17 +118,17 @@ test('the last state of a plugin that is switched off, or no longer says it, sta
     },
     load() {},
   })
-  const { host } = await setUp([library])
-  await saved(host)
+  const { plugins } = await setUp([library])
+  await saved(plugins)
   byte = 2
-  const kept = await saved(host)
+  const kept = await saved(plugins)
   byte = 3
-  for (let failures = 0; failures < 4; failures++) expect(await saved(host)).toEqual(kept)
-  expect(host.status().find(({ name }) => name === 'library')?.state).toBe('off')
-  await host.restore(0, [])
-  expect(await saved(host)).toEqual([])
-  await host.restore(0, kept)
-  expect(await saved(host)).toEqual(kept)
+  for (let failures = 0; failures < 4; failures++) expect(await saved(plugins)).toEqual(kept)
+  expect(plugins.status().find(({ name }) => name === 'library')?.state).toBe('off')
+  await plugins.restore(0, [])
+  expect(await saved(plugins)).toEqual([])
+  await plugins.restore(0, kept)
+  expect(await saved(plugins)).toEqual(kept)
 })
 
 test('peers exchange the state of plugins that merge, and can switch off no more than the merging', async () => {
@@ -148,8 +148,8 @@ test('peers exchange the state of plugins that merge, and can switch off no more
     { needs: ['privileged'] },
   )
   const alone = plugin('alone', 'skill', { share: () => new Uint8Array() })
-  const { host, troubles } = await setUp([library, told, alone])
-  const { shared } = host
+  const { plugins, troubles } = await setUp([library, told, alone])
+  const { shared } = plugins
   expect(shared.wanted()).toEqual([{ name: 'skill/library', version: 1 }])
   expect(await shared.own('skill/library')).toEqual(Uint8Array.of(1, 2))
   expect(await shared.own('skill/alone')).toBeUndefined()
@@ -169,5 +169,8 @@ test('peers exchange the state of plugins that merge, and can switch off no more
     ['it no longer merges states of peers', false],
   ])
   expect(shared.wanted()).toEqual([])
-  expect(host.status().find(({ name }) => name === 'library')).toMatchObject({ state: 'failing', strikes: 0 })
+  expect(plugins.status().find(({ name }) => name === 'library')).toMatchObject({
+    state: 'failing',
+    strikes: 0,
+  })
 })

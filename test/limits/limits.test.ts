@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
 import { defaultConfig } from '../../daemon/config/schema.ts'
-import { settle } from '../../daemon/limits/budget.ts'
+import { balanceAt } from '../../daemon/limits/budget.ts'
 import { createLimits, type MachineReader, type NodeLimits } from '../../daemon/limits/index.ts'
 import { VirtualClock } from '../virtual-clock.ts'
 
@@ -110,7 +110,7 @@ test('after close, nothing is read any more', async () => {
 
 test('a budget saves up no more than its most, and owes what was used beyond it', () => {
   const rate = { perMs: 2, mostLeft: 100 }
-  const rested = settle({ at: 0, used: 0, owed: 0 }, { at: 1000, used: 0 }, rate)
+  const rested = balanceAt({ at: 0, used: 0, owed: 0 }, { at: 1000, used: 0 }, rate)
   expect(rested.owed).toBe(-100)
-  expect(settle(rested, { at: 1010, used: 500 }, rate).owed).toBe(380)
+  expect(balanceAt(rested, { at: 1010, used: 500 }, rate).owed).toBe(380)
 })

@@ -23,7 +23,7 @@ const FULL = {
     contributors: [
       {
         ...{ peer: SEEN.swarm!.peers[0]!.id, share: 0.6, weight: 0.5, effect: 0.1, comparisons: 9 },
-        ...{ likeness: 'twin', setAside: 'lies' },
+        ...{ likeness: 'matched', setAside: 'lies' },
       },
     ],
   },

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
 import { openPolicy } from '../../daemon/policy/live-policy.ts'
 import type { Model } from '../../daemon/policy/model.ts'
-import { append, appendReply, beginSequence, type Order } from '../../daemon/rollout/writing/sequence.ts'
+import { append, appendReply, beginSequence, type PromptJob } from '../../daemon/rollout/writing/sequence.ts'
 import { randomTokens, randomWeights, SPEC } from '../engine/model.ts'
 
 test.each([
@@ -33,7 +33,7 @@ test.each([
     await advanced
     expect(policy.reference().version).toBe(2)
     for (const sample of out) {
-      const sequence = beginSequence({ task: {} } as Order, 1)
+      const sequence = beginSequence({ task: {} } as PromptJob, 1)
       append(sequence, sample)
       expect(sequence.segments.reduce((sum, { length }) => sum + length, 0)).toBe(88)
       for (const { version } of sequence.segments) found.add(version)

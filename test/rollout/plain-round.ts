@@ -4,12 +4,12 @@
 import type { Sampler } from '../../daemon/engine/engine.ts'
 import type { Tokenizer } from '../../daemon/policy/tokens/tokenizer.ts'
 import type { TaskBook } from '../../daemon/rollout/tasks.ts'
-import type { Ask } from '../../protocol/plugin/index.ts'
+import type { PromptRequest } from '../../protocol/plugin/index.ts'
 import type { Group, PolicyReference, Rollout } from '../../protocol/train/index.ts'
 import { contentId } from '../../protocol/wire/index.ts'
 
 export interface RoundOptions {
-  asks: readonly Ask[]
+  asks: readonly PromptRequest[]
   policy: PolicyReference
   maxNewTokens: number
   temperature: number

@@ -131,7 +131,7 @@ export function createScriptedEngine(options: ScriptOptions): ScriptedEngine {
     score: refuse,
     train: refuse,
     gradient: refuse,
-    slots: refuse,
+    vectors: refuse,
     combine: refuse,
     dot: refuse,
     norm: refuse,

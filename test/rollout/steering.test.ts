@@ -306,13 +306,13 @@ test('a round that fails returns its parked groups, and they are saved during th
     since: 0,
     sequences: [],
   })
-  list.settle([group(1), group(2), group(3)])
+  list.endRound([group(1), group(2), group(3)])
   const all = list.save()
   expect(list.take(2, () => true).map(({ prompt }) => prompt.seed)).toEqual([1, 2])
   expect(list.save()).toBe(all)
   list.giveBack()
   expect(list.take(3, () => true).map(({ prompt }) => prompt.seed)).toEqual([1, 2, 3])
-  list.settle([])
+  list.endRound([])
   expect(list.save()).toBeUndefined()
 })
 

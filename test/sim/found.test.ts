@@ -7,7 +7,7 @@ import { openDatabase } from '../../daemon/store/database/database.ts'
 import { createVolatileDatabase } from '../../daemon/store/database/volatile-database.ts'
 import { createPool } from '../../daemon/store/pool/pool.ts'
 import { Admission } from '../../daemon/swarm/admission/admission.ts'
-import { Contents } from '../../daemon/swarm/admission/contents.ts'
+import { SeenContent } from '../../daemon/swarm/admission/seen-content.ts'
 import { openPeerDatastore } from '../../daemon/swarm/libp2p/datastore.ts'
 import { PeerRecords } from '../../daemon/swarm/peers/records.ts'
 import { encodeGroup, peerIdOf } from '../../protocol/wire/index.ts'
@@ -48,15 +48,15 @@ test('a node that was stopped goes on with the very next round', async () => {
 
 test("a peer's group has the same id after a restart, whoever sent its content first", () => {
   const clock = stillClock()
-  const before = new Contents({}, { clock })
+  const before = new SeenContent({}, { clock })
   before.admit('a copier', 'ab'.repeat(32))
   const id = before.admit('author', 'ab'.repeat(32))
-  const after = new Contents({}, { clock })
+  const after = new SeenContent({}, { clock })
   expect(after.admit('author', 'ab'.repeat(32))).toBe(id)
 })
 
 test("this node's own content is refused from others after a restart too", () => {
-  const contents = new Contents({}, { clock: stillClock(), hasWritten: (id) => id === 'own' })
+  const contents = new SeenContent({}, { clock: stillClock(), hasWritten: (id) => id === 'own' })
   expect([contents.isNew('author', 'own'), contents.isNew('author', 'theirs')]).toEqual([false, true])
 })
 
@@ -92,7 +92,7 @@ test('a node that was killed while its clock was ahead does not take its own gro
     { self: peerIdOf(signer.publicKey), arms: ['base'] },
     {
       ...{ clock, tasks, isMuted: () => false, records: new PeerRecords({}, { clock }) },
-      contents: new Contents({}, { clock, hasWritten: (id) => id === own.id }),
+      seenContent: new SeenContent({}, { clock, hasWritten: (id) => id === own.id }),
       onImpostor: () => void impostors++,
     },
   )

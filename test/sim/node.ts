@@ -255,12 +255,12 @@ export function createHonestNode(
         const scores = request.sequences.map(
           ({ conditioning, completion }) => conditioning.length + completion.length,
         )
-        if (request.places) tokens.introductions += scores.reduce((sum, count) => sum + count, 0)
+        if (request.pit) tokens.introductions += scores.reduce((sum, count) => sum + count, 0)
         return tabular.score(request)
       },
     }
     const policy = await openPolicy({ model, state: restored?.policy }, { sampler, trainer })
-    const { host } = await openHost([])
+    const { plugins } = await openHost([])
     const hasty: typeof even = {
       ...even,
       verify(instance, text) {
@@ -310,7 +310,7 @@ export function createHonestNode(
       },
     )
     const { isSaveDue, save, restore } = createSaving({
-      ...{ host, parked, checkpoints, journal, disk: port, pool: flushed },
+      ...{ plugins, parked, checkpoints, journal, disk: port, pool: flushed },
       models: { model, base: { name: 'tiny', directory: '/' } } as unknown as Pick<Models, 'model' | 'base'>,
       ...{ record, heads },
       policies: { policy, roles: new Map(), restoreRoles: async () => {} },
@@ -333,7 +333,7 @@ export function createHonestNode(
         restored: restored?.state.learner,
       },
       {
-        ...{ policy, host, pool, parked, isKnown, roles: new Map(), phases: NO_PHASES },
+        ...{ policy, plugins: plugins, pool, parked, isKnown, roles: new Map(), phases: NO_PHASES },
         nodes: () => heads.nodes,
         journal: {
           finding(finding, step) {
@@ -504,7 +504,7 @@ export function createHonestNode(
           core: watchedCore,
           phases: NO_PHASES,
           policy,
-          host,
+          plugins: plugins,
           tasks,
           showcase,
           changed,

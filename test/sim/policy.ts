@@ -130,9 +130,9 @@ export function createTabularEngine(
     last = done.catch(() => {})
     return done
   }
-  const slot = (name: string): number => {
+  const vector = (name: string): number => {
     const value = slots.get(name)
-    if (value === undefined) throw new Error(`slot ${name} is empty`)
+    if (value === undefined) throw new Error(`vector ${name} is empty`)
     return value
   }
   const measured = (
@@ -233,21 +233,26 @@ export function createTabularEngine(
         slots.set(request.into, slope)
         return report
       }),
-    slots: () => inTurn(0, () => [...slots.keys()]),
+    vectors: () => inTurn(0, () => [...slots.keys()]),
     combine: ({ into, terms }) =>
       inTurn(0, () => {
         const sum = terms.reduce(
-          (so, { slot: name, factor }) => so + (factor === 0 ? 0 : factor * slot(name)),
+          (so, { vector: name, factor }) => so + (factor === 0 ? 0 : factor * vector(name)),
           0,
         )
         slots.set(into, sum)
       }),
-    dot: ({ a, b, metric }) => inTurn(0, () => slot(a) * measured(slot(b), metric)),
-    norm: ({ slot: name }) => inTurn(0, () => Math.abs(slot(name))),
+    dot: ({ a, b, metric }) => inTurn(0, () => vector(a) * measured(vector(b), metric)),
+    norm: ({ vector: name }) => inTurn(0, () => Math.abs(vector(name))),
     step: ({ along, optimizer }) =>
       inTurn(0, () => {
-        const applied = step(slot(along), optimizer.learningRate, optimizer)
-        return { applied, norm: Math.abs(slot(along)), seconds: 0, ...(applied ? {} : { nonFinite: FIRST! }) }
+        const applied = step(vector(along), optimizer.learningRate, optimizer)
+        return {
+          applied,
+          norm: Math.abs(vector(along)),
+          seconds: 0,
+          ...(applied ? {} : { nonFinite: FIRST! }),
+        }
       }),
     weights: () => inTurn(0, () => blankWeights(skill)),
     setWeights: (weights: Weights, of?: number) =>

@@ -2,17 +2,17 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Contents } from '../../daemon/swarm/admission/contents.ts'
 import { FreshQueue } from '../../daemon/swarm/admission/queue.ts'
 import { Meter, Quota } from '../../daemon/swarm/admission/quota.ts'
 import { LongMemory, SeenSet } from '../../daemon/swarm/admission/seen.ts'
+import { SeenContent } from '../../daemon/swarm/admission/seen-content.ts'
 import { RecentFrames } from '../../daemon/swarm/fetch/recent-frames.ts'
 import { parseTarget } from '../../daemon/swarm/join/target.ts'
 import { createGate } from '../../daemon/swarm/libp2p/gate.ts'
 import { Handshakes } from '../../daemon/swarm/libp2p/handshakes.ts'
-import { Memory } from '../../daemon/swarm/peers/memory.ts'
 import { PeerRecords } from '../../daemon/swarm/peers/records.ts'
 import { Reputation } from '../../daemon/swarm/peers/reputation.ts'
+import { SwarmRecord } from '../../daemon/swarm/peers/swarm-record.ts'
 import { freshDatastore, freshIdentity, stillClock, stopNodes } from './helpers.ts'
 
 const MINUTE = 60_000
@@ -136,27 +136,30 @@ test('cut-offs and seen contents survive a crash', async () => {
   const clock = stillClock()
   const datastore = await freshDatastore()
   const start = async () => {
-    const contents = new Contents({}, { clock })
+    const seenContent = new SeenContent({}, { clock })
     const reputation = new Reputation({}, { clock, onCut: () => void memory.save() })
     const validator = { lastAdmittedAt: undefined }
-    const memory = new Memory({}, { datastore, reputation, contents, validator, clock, log: () => {} })
+    const memory = new SwarmRecord(
+      {},
+      { datastore, reputation, seenContent: seenContent, validator, clock, log: () => {} },
+    )
     await memory.start()
-    return { contents, reputation }
+    return { seenContent, reputation }
   }
   try {
     const first = await start()
-    first.contents.wrote.add('ab'.repeat(32))
-    first.contents.admit('author', 'cd'.repeat(32))
+    first.seenContent.wrote.add('ab'.repeat(32))
+    first.seenContent.admit('author', 'cd'.repeat(32))
     first.reputation.mute('rude', true)
     first.reputation.offend('slow learner', 'reject')
     first.reputation.offend('flooder', 'flood')
     await expect.poll(async () => (await start()).reputation.isCut('flooder')).toBe(true)
-    const { contents, reputation } = await start()
+    const { seenContent, reputation } = await start()
     expect(reputation.isMuted('rude')).toBe(true)
     expect(reputation.score('slow learner')).toBe(-5)
-    expect(contents.isNew('author', 'ab'.repeat(32))).toBe(false)
-    expect(contents.isNew('author', 'cd'.repeat(32))).toBe(false)
-    expect(contents.isNew('another', 'cd'.repeat(32))).toBe(true)
+    expect(seenContent.isNew('author', 'ab'.repeat(32))).toBe(false)
+    expect(seenContent.isNew('author', 'cd'.repeat(32))).toBe(false)
+    expect(seenContent.isNew('another', 'cd'.repeat(32))).toBe(true)
   } finally {
     await stopNodes()
   }
@@ -178,10 +181,10 @@ test('a quiet node hardly writes, and what it wrote still covers every group tha
   })
   const validator: { lastAdmittedAt: number | undefined } = { lastAdmittedAt: undefined }
   const parts = {
-    contents: new Contents({}, { clock }),
+    seenContent: new SeenContent({}, { clock }),
     reputation: new Reputation({}, { clock, onCut: () => {} }),
   }
-  const memory = new Memory({}, { ...parts, datastore, validator, clock, log: () => {} })
+  const memory = new SwarmRecord({}, { ...parts, datastore, validator, clock, log: () => {} })
   await memory.start()
   const quarterMinutes = async (count: number) => {
     for (let passed = 0; passed < count; passed++) {

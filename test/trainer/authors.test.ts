@@ -69,30 +69,34 @@ describe('authors', () => {
 
   test('count for nothing while their tokens are unlike what this node writes, and are said to', () => {
     const authors = createAuthors({})
-    earn(authors, ['twin', 'guide'])
-    expect([authors.standing('twin'), authors.standing('stranger')]).toEqual([1, undefined])
-    expect(authors.isBelieved('guide')).toBe(true)
+    earn(authors, ['matched', 'mismatched'])
+    expect([authors.earnedWeight('matched'), authors.earnedWeight('stranger')]).toEqual([1, undefined])
+    expect(authors.isBelieved('mismatched')).toBe(true)
     // Groups that are unlike are left out at once, whoever wrote them; their author is judged by more than one.
-    expect([authors.standing('twin', UNLIKE), authors.standing('stranger', UNLIKE)]).toEqual([0, 0])
-    const observe = () => authors.observe('guide', { gain: 0.3, own: 0.3, norm: 0.1, tokens: UNLIKE })
+    expect([authors.earnedWeight('matched', UNLIKE), authors.earnedWeight('stranger', UNLIKE)]).toEqual([
+      0, 0,
+    ])
+    const observe = () => authors.observe('mismatched', { gain: 0.3, own: 0.3, norm: 0.1, tokens: UNLIKE })
     const found = Array.from({ length: 6 }, observe).flat()
     expect(found).toMatchObject([
-      { author: 'guide', kind: 'unlike', reason: expect.stringMatching(/planted text/) },
+      { author: 'mismatched', kind: 'unlike', reason: expect.stringMatching(/planted text/) },
     ])
-    expect(authors.standing('guide')).toBe(0)
-    expect([authors.isBelieved('guide'), authors.hasEarned('guide')]).toEqual([false, false])
-    expect(authors.contributors().find(({ peer }) => peer === 'guide')).toMatchObject({ likeness: 'guide' })
+    expect(authors.earnedWeight('mismatched')).toBe(0)
+    expect([authors.isBelieved('mismatched'), authors.hasEarned('mismatched')]).toEqual([false, false])
+    expect(authors.contributors().find(({ peer }) => peer === 'mismatched')).toMatchObject({
+      likeness: 'mismatched',
+    })
     // Said once.
     expect(observe()).toEqual([])
     const again = createAuthors({ restored: authors.save() })
-    expect([again.standing('guide'), again.standing('twin')]).toEqual([0, 1])
+    expect([again.earnedWeight('mismatched'), again.earnedWeight('matched')]).toEqual([0, 1])
   })
 
   test('who write as this node does count fully, whatever a few updates say of their groups', () => {
     const authors = createAuthors({})
     for (let i = 0; i < 10; i++)
       authors.observe('unlucky', { gain: i % 2 ? 1.2 : -1.4, own: i % 3, norm: 0, tokens: LIKE })
-    expect(authors.standing('unlucky')).toBe(1)
+    expect(authors.earnedWeight('unlucky')).toBe(1)
   })
 
   test('who bring less than own groups for long weigh less, and nobody else does', () => {
@@ -103,7 +107,7 @@ describe('authors', () => {
       authors.observe('good', { gain: own, own, norm: 0.1, tokens: LIKE })
       authors.observe('useless', { gain: 0.01, own, norm: 0.1, tokens: LIKE })
     }
-    expect(authors.standing('good')).toBe(1)
-    expect(authors.standing('useless')).toBeLessThan(0.3)
+    expect(authors.earnedWeight('good')).toBe(1)
+    expect(authors.earnedWeight('useless')).toBeLessThan(0.3)
   })
 })

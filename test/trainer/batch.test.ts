@@ -30,9 +30,9 @@ describe('when a batch is due', () => {
   })
 
   test('foreign groups count what their author is worth', () => {
-    const worth = (author: string) => ({ twin: 1, stranger: 0.5 })[author] ?? 0
+    const weightOf = (author: string) => ({ twin: 1, stranger: 0.5 })[author] ?? 0
     const due = (foreign: Group[]) =>
-      choose({ own: many(2, 'me'), foreign }, { own: 8, foreign: 8 }, { worth })?.length
+      choose({ own: many(2, 'me'), foreign }, { own: 8, foreign: 8 }, { weightOf: weightOf })?.length
     expect(due(many(5, 'twin'))).toBeUndefined()
     expect(due(many(6, 'twin'))).toBe(8)
     expect(due(many(8, 'stranger'))).toBeUndefined()
@@ -42,7 +42,7 @@ describe('when a batch is due', () => {
 
   test('groups beyond J do not count', () => {
     const drawn = (foreign: number) =>
-      choose({ own: many(2, 'me'), foreign: many(90, 'twin') }, { own: 8, foreign }, { worth: () => 1 })
+      choose({ own: many(2, 'me'), foreign: many(90, 'twin') }, { own: 8, foreign }, { weightOf: () => 1 })
     expect([0, 1, 5].map(drawn)).toEqual([undefined, undefined, undefined])
     expect(drawn(6)).toHaveLength(8)
   })
@@ -52,7 +52,7 @@ describe('when a batch is due', () => {
       choose(
         { own: many(own, 'me'), foreign: many(twins, 'twin') },
         { own: 16, leastOwn: 2, foreign: 14 },
-        { worth: () => 1 },
+        { weightOf: () => 1 },
       )?.map(({ author }) => author)
     const count = (own: number, twins: number) => {
       const authors = drawn(own, twins)
@@ -68,7 +68,7 @@ describe('when a batch is due', () => {
   test('newcomers among the drawn do not hold a batch up', () => {
     const waiting = { own: many(2, 'me'), foreign: [...many(6, 'twin'), ...many(6, 'new')] }
     const isTwin = (author: string) => author === 'twin'
-    const parts = { worth: (author: string) => Number(isTwin(author)), isKnown: isTwin }
+    const parts = { weightOf: (author: string) => Number(isTwin(author)), isKnown: isTwin }
     expect(choose(waiting, { own: 8, foreign: 6 }, parts)).toHaveLength(8)
   })
 
@@ -79,7 +79,7 @@ describe('when a batch is due', () => {
       { own: [], foreign: many(4, 'twin') },
       { own: 4, foreign: 4, due: 4 },
     ]
-    const parts = { random, mix, worth: () => 1 }
+    const parts = { random, mix, weightOf: () => 1 }
     expect(chooseBatch(waiting, { ...sizes, mayLackOwn: false }, parts)).toBeUndefined()
     expect(chooseBatch(waiting, { ...sizes, mayLackOwn: true }, parts)).toHaveLength(4)
     expect(
@@ -212,9 +212,9 @@ describe('what is drawn is bounded, whatever peers send', () => {
         sized(`peer${Math.floor(authors * next() ** 2)}`, next() < 0.2 ? 2000 : 30),
       )
       const sizes = { own: 1 + upTo(16), foreign: upTo(60), due: upTo(24), mayLackOwn: next() < 0.5 }
-      const worth = (author: string) => (author.charCodeAt(author.length - 1) % 3) / 2
+      const weightOf = (author: string) => (author.charCodeAt(author.length - 1) % 3) / 2
       const isKnown = (author: string) => author.endsWith('1') || author.endsWith('2')
-      const batch = chooseBatch({ own, foreign }, sizes, { random: next, mix, worth, isKnown })
+      const batch = chooseBatch({ own, foreign }, sizes, { random: next, mix, weightOf, isKnown })
       const enough = own.length >= Math.max(1, sizes.due) && sizes.own >= sizes.due
       if (enough) expect(batch).toBeDefined()
       if (!batch) continue
@@ -224,9 +224,9 @@ describe('what is drawn is bounded, whatever peers send', () => {
       expect(mine.length > 0 || sizes.mayLackOwn).toBe(true)
       expect(new Set(batch).size).toBe(batch.length)
       expect(theirs.length).toBeLessThanOrEqual(sizes.foreign)
-      expect(mine.length + theirs.reduce((sum, { author }) => sum + worth(author), 0)).toBeGreaterThanOrEqual(
-        sizes.due / 2,
-      )
+      expect(
+        mine.length + theirs.reduce((sum, { author }) => sum + weightOf(author), 0),
+      ).toBeGreaterThanOrEqual(sizes.due / 2)
       const tokens = (groups: readonly Group[]) => groups.reduce((sum, one) => sum + tokensIn(one), 0)
       const most = 1.5 * sizes.foreign * (mix.tokens ?? 0)
       expect(tokens(theirs)).toBeLessThanOrEqual(most)

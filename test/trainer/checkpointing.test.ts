@@ -140,7 +140,7 @@ test('a weight that is not finite is never saved, and the checkpoint before it s
 
 const recordOf = (restored: LearnerState | undefined) =>
   createSharingRecord(
-    { settings: () => ({ limit: 8, usual: 2 }), adaptive: true, restored },
+    { settings: () => ({ limit: 8, batchGroups: 2 }), adaptive: true, restored },
     { cost: () => 1, onGuard() {}, onChange() {} },
   )
 

@@ -51,7 +51,7 @@ const part = (author: string | undefined, alongOwn: number, weight: number): Par
 
 function recordOf(restored?: Parameters<typeof createSharingRecord>[0]['restored'], adaptive = true) {
   return createSharingRecord(
-    { settings: () => ({ limit: 16, usual: 2 }), adaptive, restored },
+    { settings: () => ({ limit: 16, batchGroups: 2 }), adaptive, restored },
     { cost: () => 1, onGuard() {}, onChange() {} },
   )
 }
@@ -82,7 +82,7 @@ describe('after a restart', () => {
       expect(again.info()).toMatchObject(known)
       expect(again.judge.next()).toEqual(before.judge.next())
       for (const author of ['useful', 'useless', 'liar']) {
-        expect(again.authors.standing(author)).toBe(before.authors.standing(author))
+        expect(again.authors.earnedWeight(author)).toBe(before.authors.earnedWeight(author))
         expect(again.authors.isBelieved(author)).toBe(author !== 'liar')
         expect(again.authors.isSetAside(author)).toBe(before.authors.isSetAside(author))
       }
@@ -96,8 +96,8 @@ describe('after a restart', () => {
     before.setAside('was bad', 'why')
     for (let i = 0; i < 50; i++) before.tick()
     const again = createAuthors({ restored: before.save() })
-    expect(again.standing('useless')).toBeLessThan(0.1)
-    expect(again.standing('stranger')).toBeUndefined()
+    expect(again.earnedWeight('useless')).toBeLessThan(0.1)
+    expect(again.earnedWeight('stranger')).toBeUndefined()
     again.setAside('was bad', 'again')
     // Twice as long as the first time.
     expect(again.save().setAside).toMatchObject([{ author: 'was bad', updates: 100, offences: 2 }])

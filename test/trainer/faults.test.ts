@@ -150,9 +150,9 @@ test('a peer that understates its log-probs is found out: they are not used, and
   }
   const likeness = () => node.learner.sharing()?.contributors.find(({ peer: name }) => name === 'b')?.likeness
   for (let i = 0; i < 6; i++) await send((x) => x)
-  expect(likeness()).not.toBe('guide')
-  for (let i = 0; i < 12 && likeness() !== 'guide'; i++) await send((x) => x - 3)
-  expect(likeness()).toBe('guide')
+  expect(likeness()).not.toBe('mismatched')
+  for (let i = 0; i < 12 && likeness() !== 'mismatched'; i++) await send((x) => x - 3)
+  expect(likeness()).toBe('mismatched')
   expect(guard('unlike')(node)).toMatchObject({ peers: ['b'] })
 })
 

@@ -22,7 +22,7 @@ function setUp() {
       random: () => () => 0.5,
       onFinding() {},
       authors: {
-        meet(author) {
+        addTokens(author) {
           met.set(author, (met.get(author) ?? 0) + 1)
           return []
         },
@@ -32,8 +32,8 @@ function setUp() {
           return sequences.map(({ conditioning, completion }) => {
             scored += conditioning.length + completion.length
             const zeros = new Float32Array(completion.length)
-            const places = { above: zeros, ties: zeros }
-            return { logprobs: zeros, entropies: zeros, collisions: zeros, places }
+            const pit = { above: zeros, ties: zeros }
+            return { logprobs: zeros, entropies: zeros, collisions: zeros, pit }
           })
         },
       },
@@ -72,7 +72,7 @@ test('the tokens that are scored are a quarter of those generated, however much 
       introductions.add(by(`nobody ${step} ${i}`, 'stranger', { rollouts: 64, tokens: 96 }))
     own += generate(4)
     // The train loop asks each time that a group arrives.
-    for (let i = 0; i < 5; i++) await introductions.meet()
+    for (let i = 0; i < 5; i++) await introductions.scoreWaiting()
   }
   // It may overdraw by one rollout.
   expect(scored()).toBeLessThanOrEqual(own / 4 + 200)
@@ -86,7 +86,7 @@ test('whoever other peers deliver gets known beside a crowd that one peer delive
   for (const name of ['ada', 'bob', 'eve']) expect(introductions.add(by(name, name))).toBe(true)
   for (let step = 0; step < 4; step++) {
     generate(8)
-    await introductions.meet()
+    await introductions.scoreWaiting()
   }
   expect(['ada', 'bob', 'eve'].map((name) => met.get(name))).toEqual([1, 1, 1])
 })
@@ -96,16 +96,16 @@ test('a peer that delivers many displaces its own groups only', async () => {
   introductions.add(by('ada', 'ada'))
   for (let i = 0; i < 200; i++) introductions.add(by(`nobody ${i}`, 'stranger'))
   generate(64)
-  await introductions.meet()
+  await introductions.scoreWaiting()
   expect(met.get('ada')).toBe(1)
 })
 
 test('without own groups nothing is scored, and what waits is scored once there are some', async () => {
   const { introductions, generate, met, scored } = setUp()
   introductions.add(by('ada', 'ada'))
-  await introductions.meet()
+  await introductions.scoreWaiting()
   expect(scored()).toBe(0)
   generate(16)
-  await introductions.meet()
+  await introductions.scoreWaiting()
   expect(met.get('ada')).toBe(1)
 })

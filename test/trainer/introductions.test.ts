@@ -46,7 +46,7 @@ async function meet(rounds: number, change: (draft: GroupDraft) => GroupDraft = 
 test('an honest peer is known for a twin before any of its groups had a signal', async () => {
   const { node, shared } = await meet(8)
   expect(shared).toBeGreaterThanOrEqual(24)
-  expect(likenessIn(node)).toBe('twin')
+  expect(likenessIn(node)).toBe('matched')
   // It needs no more such groups.
   expect(node.learner.isUnknown('peer')).toBe(false)
 })
@@ -63,7 +63,7 @@ test('a peer whose text no policy like this one writes is known for a guide', as
       }
     }),
   }))
-  expect(likenessIn(node)).toBe('guide')
+  expect(likenessIn(node)).toBe('mismatched')
   expect(node.findings).toContainEqual(expect.objectContaining({ guard: 'unlike', peers: ['peer'] }))
 })
 

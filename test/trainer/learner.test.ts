@@ -22,7 +22,7 @@ import { setUp as openHost, plugin } from '../host/setup.ts'
 import { group } from './groups.ts'
 
 async function setUp(
-  plugins: readonly Plugin[],
+  given: readonly Plugin[],
   {
     estimator = 'grpo',
     trusts = false,
@@ -33,7 +33,7 @@ async function setUp(
     LearnerOptions & Pick<LearnerSettings, 'sizes' | 'aggregation'>
   > = {},
 ) {
-  const { host, troubles } = await openHost(plugins, { estimator: { use: estimator } })
+  const { plugins, troubles } = await openHost(given, { estimator: { use: estimator } })
   let version = 3
   let isStable = true
   const trained: number[] = []
@@ -49,7 +49,7 @@ async function setUp(
       denominators.push(denominator)
       return { ...reportOf(0.1), applied: true }
     },
-    slots: async () => [],
+    vectors: async () => [],
     async gradient({ sequences }: GradientRequest) {
       trained.push(sequences.length)
       known.push(sequences[0]!.columns.known)
@@ -88,7 +88,7 @@ async function setUp(
     },
     {
       policy,
-      host,
+      plugins,
       random: (stream) => randomStream(1, stream),
       cost: () => 1,
       isTrusted: () => trusts,
@@ -218,7 +218,7 @@ test('roles learn after the update, and where there was nothing to train on', as
   const report = await learner.train(batch([0, 1], [1, 0]))
   expect(report?.pluginMetrics).toMatchObject({ 'writer.texts': 2, 'writer.reward': 0.5 })
   expect(await learner.train(batch([1, 1], [0, 0]))).toBeUndefined()
-  await learner.settle()
+  await learner.commitBarrenRound()
   expect([learnt, trained]).toEqual([[1, 1, 1], [4]])
 })
 
@@ -251,7 +251,7 @@ test('newcomers make no batch due, so that no step is made of their groups alone
 
 test('the log-probs of a guide are used only if the user vouches for it', async () => {
   const guide = {
-    ...{ author: 'peer', typicality: { bets: [18], claims: 0, likeness: 'guide' as const } },
+    ...{ author: 'peer', typicality: { bets: [18], claims: 0, likeness: 'mismatched' as const } },
     ...{ pairs: noPairs(), norm: 1, offences: 0 },
   }
   const judge = createJudge({ settings: () => ({ limit: 8 }), adaptive: false }).save()
@@ -270,7 +270,7 @@ test('the log-probs of a guide are used only if the user vouches for it', async 
 /** One of peers whose groups made progress. */
 async function setUpAmongPeers() {
   const known = {
-    ...{ author: 'peer', typicality: { bets: [], claims: 0, likeness: 'twin' as const } },
+    ...{ author: 'peer', typicality: { bets: [], claims: 0, likeness: 'matched' as const } },
     ...{ pairs: { count: 50, x: 50, y: 50, xx: 51, xy: 50, yy: 51 }, norm: 1, offences: 0 },
   }
   const evidence = {

@@ -14,8 +14,8 @@ test('a trainer that has become idle wakes once whoever waits for room', async (
   const loop = runTrainLoop(
     {
       core: {
-        async attend() {},
-        async meet() {},
+        async handleAlarms() {},
+        async testNewcomers() {},
         nextBatch: () => (batches-- > 0 ? ({ groups: [] } as unknown as Batch) : undefined),
         train: async () => ({}) as UpdateOutcome,
       },

@@ -101,7 +101,7 @@ export async function startLooped(
   }
   const policy = await openPolicy({ model, state: restored?.policy }, { sampler, trainer })
   close(() => policy.close())
-  const { host, troubles } = await openHost([])
+  const { plugins, troubles } = await openHost([])
   const tasks = createTaskBook([even], [{ name: 'even' }])
   const pool = await createPool({ capacityGroups: 64 }, { database, log })
   const showcase = createShowcase({}, tasks)
@@ -142,7 +142,15 @@ export async function startLooped(
   const core: NodeCore = openCore(
     { settings: () => config, self: 'me', seed: 1, restored: restored?.state.learner },
     {
-      ...{ policy, host, pool, parked, roles: new Map(), isKnown: () => false, phases: NO_PHASES },
+      ...{
+        policy,
+        plugins: plugins,
+        pool,
+        parked,
+        roles: new Map(),
+        isKnown: () => false,
+        phases: NO_PHASES,
+      },
       nodes: () => 1,
       journal: {
         finding(finding, step) {
@@ -161,7 +169,7 @@ export async function startLooped(
         await rollBack.roundBegan.after(0, never)
         const earlier = await restoreBefore(before, ids, { checkpoints, disk })
         await policy.goBack(earlier?.policy)
-        await host.restore(policy.reference().version, earlier?.plugins ?? [])
+        await plugins.restore(policy.reference().version, earlier?.plugins ?? [])
         rollBack.isUnderWay = false
         return { step: earlier?.state.version ?? 0 }
       },
@@ -170,7 +178,17 @@ export async function startLooped(
   const loops = startLoops(
     { settings: () => config, self: 'me', seed: 1 },
     {
-      ...{ core, phases: NO_PHASES, policy, host, tasks, swarm: undefined, showcase, changed, parked },
+      ...{
+        core,
+        phases: NO_PHASES,
+        policy,
+        plugins: plugins,
+        tasks,
+        swarm: undefined,
+        showcase,
+        changed,
+        parked,
+      },
       record: { step() {} },
       heads: { exchange: async () => {} },
       journal: {

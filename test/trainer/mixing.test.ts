@@ -1,7 +1,7 @@
 // The common batch on vectors of three numbers, with the slots that all engines share.
 
 import { describe, expect, test } from 'vitest'
-import { createSlots } from '../../daemon/engine/slots.ts'
+import { createNamedVectors } from '../../daemon/engine/named-vectors.ts'
 import { commonBatch, type MixingOptions } from '../../daemon/trainer/sharing/mixing/common-batch.ts'
 import type { Part, PartReport } from '../../daemon/trainer/sharing/mixing/part.ts'
 import { ADAMW } from '../engine/model.ts'
@@ -11,7 +11,7 @@ type Vector = number[]
 /** A trainer with second moments of 1. `stepped`: the vectors that it stepped along. */
 function vectorTrainer() {
   const stepped: Vector[] = []
-  const slots = createSlots<Vector>(
+  const slots = createNamedVectors<Vector>(
     {
       create: () => [0, 0, 0],
       blend(x, byX, y, byY, into) {
@@ -25,7 +25,7 @@ function vectorTrainer() {
   return {
     ...slots,
     stepped,
-    fill: (slot: string, values: Vector) => void slots.place(slot).splice(0, 3, ...values),
+    fill: (slot: string, values: Vector) => void slots.toOverwrite(slot).splice(0, 3, ...values),
     async step({ along }: { along: string }) {
       stepped.push([...slots.held(along)])
       return { applied: true, norm: Math.hypot(...slots.held(along)), seconds: 0 }
@@ -59,17 +59,17 @@ function partOf(
 const OPTIONS: MixingOptions = {
   optimizer: ADAMW,
   learnForeign: true,
-  standing: () => 1,
+  earnedWeight: () => 1,
 }
 
 /** The vector of the step, for parts given as [values, count, author]. */
 async function stepOf(
   own: [Vector, number] | undefined,
   foreign: [Vector, number, string, 'not finite'?][],
-  options: Partial<MixingOptions> & { compass?: Vector } = {},
+  options: Partial<MixingOptions> & { ownMean?: Vector } = {},
 ) {
   const trainer = vectorTrainer()
-  if (options.compass) trainer.fill('compass', options.compass)
+  if (options.ownMean) trainer.fill('ownMean', options.ownMean)
   const done = await commonBatch(
     {
       own: own && partOf(trainer, ...own),
@@ -97,27 +97,27 @@ describe('a common batch', () => {
   })
 
   test('counts an author by its standing', async () => {
-    const standing = (author: string) => (author === 'a' ? 0.5 : 0)
+    const earnedWeight = (author: string) => (author === 'a' ? 0.5 : 0)
     const { along } = await stepOf(
       [[1, 0, 0], 10],
       [
         [[0, 1, 0], 10, 'a'],
         [[0, 0, 1], 10, 'b'],
       ],
-      { standing },
+      { earnedWeight: earnedWeight },
     )
     expect(along).toEqual(near([1 / 1.5, 0.5 / 1.5, 0]))
   })
 
   test('leaves out what its own tokens speak against, whoever sent it', async () => {
-    const standing = (_: string, report?: PartReport) => (report?.gradientNorm === 7 ? 0 : 1)
+    const earnedWeight = (_: string, report?: PartReport) => (report?.gradientNorm === 7 ? 0 : 1)
     const { parts } = await stepOf(
       [[1, 0, 0], 10],
       [
         [[0, 7, 0], 10, 'a'],
         [[0, 0, 1], 10, 'b'],
       ],
-      { standing },
+      { earnedWeight: earnedWeight },
     )
     expect(parts.map(({ scale }) => scale > 0)).toEqual([true, false, true])
   })
@@ -133,7 +133,7 @@ describe('a common batch', () => {
   test('bounds all newcomers together, however many they are', async () => {
     const crowd = Array.from({ length: 50 }, (_, i): [Vector, number, string] => [[0, 1, 0], 10, `new ${i}`])
     const { along, parts } = await stepOf([[1, 0, 0], 10], [...crowd, [[0, 0, 1], 10, 'known']], {
-      standing: (author) => (author === 'known' ? 1 : undefined),
+      earnedWeight: (author) => (author === 'known' ? 1 : undefined),
     })
     expect(along[1]! / along[0]!).toBeCloseTo(Math.SQRT2 - 1)
     expect(along[2]! / along[0]!).toBeCloseTo(1)
@@ -144,17 +144,17 @@ describe('a common batch', () => {
   })
 
   test('without own groups, steps along what peers sent, measured by own parts as they usually are', async () => {
-    const usual = { gradientNorm: 1, count: 10 }
-    const { along, parts } = await stepOf(undefined, [[[0, 1000, 0], 10, 'a']], { usual })
+    const meanOwn = { gradientNorm: 1, count: 10 }
+    const { along, parts } = await stepOf(undefined, [[[0, 1000, 0], 10, 'a']], { meanOwn })
     expect(along).toEqual(near([0, 1.5, 0]))
     expect(parts[0]!.scale * parts[0]!.gradientNorm).toBeCloseTo(1.5)
     await expect(stepOf(undefined, [[[0, 1, 0], 10, 'a']])).rejects.toThrow('own groups')
   })
 
   test('takes no step if nothing is left of a batch without own groups', async () => {
-    const usual = { gradientNorm: 1, count: 10 }
+    const meanOwn = { gradientNorm: 1, count: 10 }
     const { along, nonFinite } = await stepOf(undefined, [[[0, 1, 0], 10, 'a', 'not finite']], {
-      usual,
+      meanOwn,
     })
     expect(along).toBeUndefined()
     expect(nonFinite).toBeDefined()
@@ -171,14 +171,17 @@ describe('a common batch', () => {
 
 test('a peer whose gradient is not finite changes nothing', async () => {
   const { along } = await stepOf([[1, 0, 0], 10], [[[Number.NaN, 0, 0], 10, 'a', 'not finite']], {
-    compass: [1, 0, 0],
+    ownMean: [1, 0, 0],
   })
   expect(along).toEqual(near([1, 0, 0]))
 })
 
 test('a crowd of newcomers adds no more than a short noise', async () => {
   const crowd = Array.from({ length: 50 }, (_, i): [Vector, number, string] => [[1, 1, 0], 10, `new ${i}`])
-  const { parts } = await stepOf([[1, 0, 0], 10], crowd, { compass: [1, 0, 0], standing: () => undefined })
+  const { parts } = await stepOf([[1, 0, 0], 10], crowd, {
+    ownMean: [1, 0, 0],
+    earnedWeight: () => undefined,
+  })
   const foreign = parts.slice(1).reduce((sum, { scale, gradientNorm }) => sum + scale * gradientNorm, 0)
   expect(foreign).toBeLessThanOrEqual(Math.SQRT2 - 1 + 1e-6)
   expect(foreign).toBeGreaterThan(0.4)

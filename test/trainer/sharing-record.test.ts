@@ -21,7 +21,7 @@ const part = (figures: Partial<PartReport>): PartReport => ({
 
 function recordOf() {
   return createSharingRecord(
-    { settings: () => ({ limit: 16, usual: 2 }), adaptive: false, restored: undefined },
+    { settings: () => ({ limit: 16, batchGroups: 2 }), adaptive: false, restored: undefined },
     { cost: () => 1, onGuard() {}, onChange() {} },
   )
 }
@@ -65,7 +65,7 @@ test('groups that are only looked at are judged by how they look', () => {
 
 test('a node that knows nothing of its peers yet trains on their groups, until they are seen to bring nothing', () => {
   const record = createSharingRecord(
-    { settings: () => ({ limit: 512, usual: 16 }), adaptive: true, restored: undefined },
+    { settings: () => ({ limit: 512, batchGroups: 16 }), adaptive: true, restored: undefined },
     { cost: ({ groups }) => groups, onGuard() {}, onChange() {} },
   )
   // They fill a batch and make it no larger.

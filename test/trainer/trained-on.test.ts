@@ -1,7 +1,7 @@
 // What a model has learnt from: counted per update, kept with the weights.
 
 import { expect, test } from 'vitest'
-import { createTrainedOn, MOST_PEERS, trainedOnState } from '../../daemon/trainer/trained-on.ts'
+import { createTrainedOn, MAX_PEERS, trainedOnState } from '../../daemon/trainer/trained-on.ts'
 
 const MINUTE = 60_000
 
@@ -64,7 +64,7 @@ test('a clock that is set back leaves the life as it is and takes nothing from t
 test('any number of peers takes little room', () => {
   const { record } = counting()
   for (let i = 0; i < 3000; i++) record.add(update(0, { [`12D3KooW${'x'.repeat(40)}${i}`]: 1 }))
-  expect(record.info).toMatchObject({ trainedForeign: 3000, trainedPeers: MOST_PEERS })
+  expect(record.info).toMatchObject({ trainedForeign: 3000, trainedPeers: MAX_PEERS })
   expect(JSON.stringify(record.save()).length).toBeLessThan(100_000)
   expect(trainedOnState.safeParse(record.save()).success).toBe(true)
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { MOST_PHASES, trainedMeta } from '../../daemon/policy/trained.ts'
+import { MAX_PHASES, trainedMeta } from '../../daemon/policy/trained.ts'
 import { createTrainingRecord, type TrainingFacts } from '../../daemon/trainer/checkpoints/training-record.ts'
 
 const facts = (learningRate: number, task = 'sums'): TrainingFacts => ({
@@ -55,8 +55,8 @@ test('the record is bounded', () => {
     now.facts = facts(step)
     record.step(step)
   }
-  expect(record.phases()).toHaveLength(MOST_PHASES)
-  expect(trainedMeta({ phases: record.phases() }).phases).toHaveLength(MOST_PHASES)
+  expect(record.phases()).toHaveLength(MAX_PHASES)
+  expect(trainedMeta({ phases: record.phases() }).phases).toHaveLength(MAX_PHASES)
 })
 
 test('a record of another kind is none', () => {

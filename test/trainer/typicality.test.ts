@@ -84,7 +84,7 @@ function foundAfter(run: Run, limit = 60): number {
   let updates = 0
   for (const { likeness } of history(run)) {
     updates += 1
-    if (likeness === 'guide') return updates
+    if (likeness === 'mismatched') return updates
     if (updates === limit) break
   }
   return Number.POSITIVE_INFINITY
@@ -138,8 +138,8 @@ describe('an author', () => {
       let twin = 0
       for (const { likeness } of history({ seed, weight: 1 })) {
         updates += 1
-        twin += likeness === 'twin' ? 1 : 0
-        expect(likeness).not.toBe('guide')
+        twin += likeness === 'matched' ? 1 : 0
+        expect(likeness).not.toBe('mismatched')
         if (updates % 100 === 0) break
       }
       expect(twin).toBeGreaterThan(70)
@@ -161,7 +161,7 @@ describe('an author', () => {
 
   test('that was a twin for long is found out nearly as soon', () => {
     const from = seen(200)
-    expect(from.likeness).toBe('twin')
+    expect(from.likeness).toBe('matched')
     expect(foundAfter({ from, places: planted(0.05) })).toBeLessThanOrEqual(4)
   })
 
@@ -171,8 +171,8 @@ describe('an author', () => {
     const strange = { counts: drawn(300, random, planted(0.3)) }
     expect(isUnlike(strange, ODDS)).toBe(true)
     const once = reviewed(from, strange, ODDS)
-    expect(once.likeness).toBe('twin')
-    expect(reviewed(once, strange, ODDS).likeness).not.toBe('twin')
+    expect(once.likeness).toBe('matched')
+    expect(reviewed(once, strange, ODDS).likeness).not.toBe('matched')
   })
 
   test('has a group judged by itself: planted text is told, what this policy could have drawn is not', () => {
@@ -199,9 +199,9 @@ describe('an author', () => {
 
   test('that has become honest is no guide any more once nothing speaks for it', () => {
     const from = seen(5, { places: planted(0.1) })
-    expect(from.likeness).toBe('guide')
-    expect(seen(1, { from }).likeness).toBe('guide')
-    expect(seen(80, { from }).likeness).toBe('twin')
+    expect(from.likeness).toBe('mismatched')
+    expect(seen(1, { from }).likeness).toBe('mismatched')
+    expect(seen(80, { from }).likeness).toBe('matched')
   })
 
   test('is told what its tokens look like', () => {
@@ -246,7 +246,7 @@ test('false alarms are rarer than stated, at the very limit of what is honest', 
         ]! += 1
       }
       state = reviewed(state, { counts }, ODDS)
-      if (state.likeness === 'guide') {
+      if (state.likeness === 'mismatched') {
         alarms += 1
         state = untested()
       }

@@ -12,5 +12,5 @@ export const UPDATE: UpdateOptions = {
   learnForeign: true,
   compare: false,
   isBelieved: () => true,
-  standing: () => 1,
+  earnedWeight: () => 1,
 }

@@ -18,7 +18,7 @@ const TICK_MS = 250
 const OWN_REWARD = 'own_reward'
 
 export interface Replay extends Store {
-  place(): Place
+  position(): ReplayPosition
   /** Moves by a share of the run; -1 goes to the start, 1 to the end. */
   move(share: number): void
   /** Plays or stops. */
@@ -26,7 +26,7 @@ export interface Replay extends Store {
   faster(factor: number): void
 }
 
-export interface Place {
+export interface ReplayPosition {
   from: number
   to: number
   at: number
@@ -75,7 +75,7 @@ export function createReplay(lines: Iterable<string>, { clock }: { clock: () => 
       clearInterval(timer)
       listeners.clear()
     },
-    place: () => ({ from, to, at, running: running && at < to, speed }),
+    position: () => ({ from, to, at, running: running && at < to, speed }),
     move: (share) => go(at + share * (to - from)),
     toggle() {
       running = !running

@@ -51,7 +51,7 @@ export const logs: Tab = {
 /** Levels in the order in which `s` cycles through them. */
 const LEVELS: readonly LogLevel[] = ['info', 'debug', 'error', 'warn']
 const TONES: Record<LogLevel, Tone> = { error: 'failure', warn: 'attention', info: 'ok', debug: 'plain' }
-const MOST_WRAPPED = 6
+const MAX_WRAPPED = 6
 
 const textOf = (event: Event): string => eventText(event) ?? event.type
 
@@ -97,7 +97,7 @@ function logRows({ view, ui, columns, rows, theme }: TabProps): Row[] {
   if (found.length === 0) return ['nothing yet']
   const behind = Math.min(ui.cursor, found.length - 1)
   const chosen = found[found.length - 1 - behind]
-  const detail = ui.open && chosen ? wrapText(JSON.stringify(chosen), columns).slice(0, MOST_WRAPPED) : []
+  const detail = ui.open && chosen ? wrapText(JSON.stringify(chosen), columns).slice(0, MAX_WRAPPED) : []
   const room = Math.max(1, rows - (detail.length > 0 ? detail.length + 1 : 0))
   const lines: Row[] = []
   // Upwards from the newest visible line until the space is used up.
@@ -122,7 +122,7 @@ function rowsOf(event: Event, chosen: boolean, ui: TabUi, columns: number, { sym
   ]
   const text = textOf(event)
   if (!ui.wrap) return [[...head, ...marked(text, ui.search)]]
-  const [first = '', ...rest] = wrapText(text, columns - HEAD).slice(0, MOST_WRAPPED)
+  const [first = '', ...rest] = wrapText(text, columns - HEAD).slice(0, MAX_WRAPPED)
   return [
     [...head, ...marked(first, ui.search)],
     ...rest.map((part): Row => [' '.repeat(HEAD), ...marked(part, ui.search)]),

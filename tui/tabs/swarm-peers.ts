@@ -19,8 +19,8 @@ import { wrapText } from '../widgets/wrap.ts'
 import type { TabUi } from './tab.ts'
 
 const LIKENESS = {
-  twin: 'writes as this node does',
-  guide: 'does not write as this node does: no weight',
+  matched: 'writes as this node does',
+  mismatched: 'does not write as this node does: no weight',
   unknown: 'too little seen to tell what writes',
 } as const
 

@@ -2,7 +2,7 @@
 
 import { Box } from 'ink'
 import type { ReactElement } from 'react'
-import { count, decimal, duration, KL_LIMIT, type SeriesPoint, si, wilson } from '../../protocol/api/index.ts'
+import { count, decimal, duration, MAX_KL, type SeriesPoint, si, wilson } from '../../protocol/api/index.ts'
 import type { View } from '../data/store.ts'
 import type { Theme } from '../screen/theme.ts'
 import { axisDecimal, axisPercent, lineChart, sparkline } from '../widgets/chart.ts'
@@ -61,9 +61,9 @@ const CHARTS: readonly Chart[] = [
     text: (v) => decimal(v),
     axis: axisDecimal,
     min: 0,
-    span: KL_LIMIT / 5,
-    limit: KL_LIMIT,
-    note: () => `limit ${KL_LIMIT}`,
+    span: MAX_KL / 5,
+    limit: MAX_KL,
+    note: () => `limit ${MAX_KL}`,
   },
   {
     title: 'entropy',

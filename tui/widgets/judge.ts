@@ -1,10 +1,10 @@
 // Judges whether numbers are fine or worth a look. Thresholds are deliberately rough; each is documented.
 
 import {
-  CLIPPED_LIMIT,
   duration,
-  ESS_LIMIT,
-  KL_LIMIT,
+  MAX_CLIPPED,
+  MAX_KL,
+  MIN_ESS,
   percent,
   type SeriesPoint,
   type Snapshot,
@@ -20,9 +20,9 @@ const OK: Judgement = { word: 'ok', tone: 'ok' }
 const LOOK: Judgement = { word: '!', tone: 'attention' }
 const judge = (fine: boolean): Judgement => (fine ? OK : LOOK)
 
-export const judgeKl = (kl: number): Judgement => judge(kl <= KL_LIMIT)
-export const judgeClipped = (share: number): Judgement => judge(share <= CLIPPED_LIMIT)
-export const judgeEss = (share: number): Judgement => judge(share >= ESS_LIMIT)
+export const judgeKl = (kl: number): Judgement => judge(kl <= MAX_KL)
+export const judgeClipped = (share: number): Judgement => judge(share <= MAX_CLIPPED)
+export const judgeEss = (share: number): Judgement => judge(share >= MIN_ESS)
 
 /** Entropy is about to collapse if it fell by more than half within the time shown. */
 export function judgeEntropy(points: readonly SeriesPoint[] | undefined, now: number): Judgement {
@@ -40,7 +40,7 @@ export function judgeGradient(points: readonly SeriesPoint[] | undefined, now: n
 /** Quantile of the normal distribution for a trend: so high that looking all the time shows few false ones. */
 const Z = 3.29
 /** Minimum number of points in each of the two parts that are compared. */
-const LEAST_PART = 4
+const MIN_PART = 4
 
 /**
  * The change from the first third of a curve to its last, and the time span. Undefined unless it exceeds its noise, by
@@ -51,7 +51,7 @@ export function trend(
 ): { change: number; ms: number } | undefined {
   const steps = [...new Map(points?.map((point) => [point[1], point])).values()]
   const part = Math.floor(steps.length / 3)
-  if (part < LEAST_PART) return undefined
+  if (part < MIN_PART) return undefined
   const [before, after] = [momentsOf(steps.slice(0, part)), momentsOf(steps.slice(-part))]
   const variance = before.error ** 2 + after.error ** 2
   const freedom = ((part - 1) * variance ** 2) / (before.error ** 4 + after.error ** 4 || 1)

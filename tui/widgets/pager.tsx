@@ -15,10 +15,10 @@ interface PagerProps {
   theme: Theme
 }
 
-export const lastPlace = (rows: number, height: number): number => Math.max(0, rows - (height - 2))
+export const lastRow = (rows: number, height: number): number => Math.max(0, rows - (height - 2))
 
 export function Pager({ title, rows, at, columns, height, theme }: PagerProps): ReactElement {
-  const start = Math.min(at, lastPlace(rows.length, height))
+  const start = Math.min(at, lastRow(rows.length, height))
   const more = rows.length - start - (height - 2)
   const place = more > 0 ? `  ${more} more below: j` : start > 0 ? '  the end' : ''
   return (

@@ -7,7 +7,7 @@ export interface Delivery {
   /** A request waits for the answer. */
   wait(): Waiting
   /** The answer is written or has failed, so it can no longer be abandoned. */
-  settle(): void
+  close(): void
 }
 
 /** Only the first of these calls counts. */
@@ -24,7 +24,7 @@ interface DeliveryParts {
 export function createDelivery({ graceMs }: { graceMs: number }, by: DeliveryParts): Delivery {
   let state: Delivery['state'] = 'pending'
   let waiting = 0
-  let isSettled = false
+  let isClosed = false
   let cancel = (): void => {}
   return {
     get state() {
@@ -42,12 +42,12 @@ export function createDelivery({ graceMs }: { graceMs: number }, by: DeliveryPar
         if (hasGot) state = 'delivered'
         if (waiting > 0 || state === 'delivered') return
         state = 'lost'
-        if (!isSettled) cancel = by.after(graceMs, by.onAbandoned)
+        if (!isClosed) cancel = by.after(graceMs, by.onAbandoned)
       }
       return { got: () => end(true), left: () => end(false) }
     },
-    settle() {
-      isSettled = true
+    close() {
+      isClosed = true
       cancel()
     },
   }

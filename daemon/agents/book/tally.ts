@@ -6,7 +6,7 @@ import type { Group } from '../../../protocol/train/index.ts'
 /** How many of the latest rewards count as recent. */
 const RECENT = 256
 /** How many names of settings are told apart. Clients choose them. */
-const MOST_NAMES = 16
+const MAX_NAMES = 16
 
 export interface Tally {
   reward(mode: 'train' | 'eval', value: number): void
@@ -41,7 +41,7 @@ export function createTally(): Tally {
     unkept(names) {
       // Every client names a model of its own.
       for (const name of names.filter((one) => one !== 'model')) {
-        const key = unkept.has(name) || unkept.size < MOST_NAMES ? name : 'other'
+        const key = unkept.has(name) || unkept.size < MAX_NAMES ? name : 'other'
         unkept.set(key, (unkept.get(key) ?? 0) + 1)
       }
     },

@@ -7,13 +7,13 @@ import { objectOf } from './objects.ts'
 import { shownName, textArguments } from './offered.ts'
 import { argumentsOf } from './tools.ts'
 
-const MOST_ITEMS = 1024
+const MAX_ITEMS = 1024
 
 /** Adds the types of items that the model cannot be shown to `ignored`, such as input.web_search_call. */
 export function itemsIn(input: unknown, ignored = new Set<string>()): ChatMessage[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
-  if (!Array.isArray(input) || input.length === 0 || input.length > MOST_ITEMS)
-    throw invalid(`"input" must be a text or a list of 1 to ${MOST_ITEMS} items`)
+  if (!Array.isArray(input) || input.length === 0 || input.length > MAX_ITEMS)
+    throw invalid(`"input" must be a text or a list of 1 to ${MAX_ITEMS} items`)
   const messages: ChatMessage[] = []
   for (const [i, given] of input.entries()) {
     const item = objectOf(given, `item ${i}`)

@@ -6,12 +6,12 @@ import { objectOf } from './objects.ts'
 import { textArguments } from './offered.ts'
 import { argumentsOf } from './tools.ts'
 
-const MOST_MESSAGES = 1024
+const MAX_MESSAGES = 1024
 const TEXT_PARTS = ['text', 'input_text', 'output_text', 'refusal']
 
 export function messagesIn(given: unknown): ChatMessage[] {
-  if (!Array.isArray(given) || given.length === 0 || given.length > MOST_MESSAGES)
-    throw invalid(`"messages" must be a list of 1 to ${MOST_MESSAGES} messages`)
+  if (!Array.isArray(given) || given.length === 0 || given.length > MAX_MESSAGES)
+    throw invalid(`"messages" must be a list of 1 to ${MAX_MESSAGES} messages`)
   return given.map((one, i) => messageOf(objectOf(one, `message ${i}`), i))
 }
 

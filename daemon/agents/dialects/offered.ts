@@ -26,7 +26,7 @@ export interface OfferedTools {
 
 export const NO_TOOLS: OfferedTools = { tools: [], origins: new Map(), ignored: [] }
 
-const MOST_TOOLS = 256
+const MAX_TOOLS = 256
 const NAME = /^[\w.-]{1,128}$/
 /** The parameter of a function that stands for a tool that takes free text. */
 const TEXT = 'input'
@@ -34,8 +34,8 @@ const TEXT = 'input'
 /** In the chat API a tool's fields are in `function` or `custom`; in the responses API they are directly in the tool. */
 export function toolsIn({ tools: given, tool_choice: choice }: Body): OfferedTools {
   if (given === undefined || given === null) return NO_TOOLS
-  if (!Array.isArray(given) || given.length > MOST_TOOLS)
-    throw invalid(`"tools" must be a list of at most ${MOST_TOOLS} tools`)
+  if (!Array.isArray(given) || given.length > MAX_TOOLS)
+    throw invalid(`"tools" must be a list of at most ${MAX_TOOLS} tools`)
   const tools: ChatTool[] = []
   const origins = new Map<string, Origin>()
   const ignored = new Set<string>()
@@ -46,7 +46,7 @@ export function toolsIn({ tools: given, tool_choice: choice }: Body): OfferedToo
     if (type === 'namespace' && namespace === undefined) {
       const name = nameIn(outer)
       if (!Array.isArray(outer.tools)) throw invalid(`the namespace ${name} needs "tools", a list`)
-      for (const inner of outer.tools.slice(0, MOST_TOOLS + 1)) read(inner, name)
+      for (const inner of outer.tools.slice(0, MAX_TOOLS + 1)) read(inner, name)
       return
     }
     if (type !== 'function' && type !== 'custom') return void ignored.add(type)
@@ -59,8 +59,7 @@ export function toolsIn({ tools: given, tool_choice: choice }: Body): OfferedToo
       ...(namespace === undefined ? {} : { namespace }),
       ...(type === 'custom' ? { isCustom: true } : {}),
     })
-    if (tools.length > MOST_TOOLS)
-      throw invalid(`the namespaces in "tools" hold more than ${MOST_TOOLS} tools`)
+    if (tools.length > MAX_TOOLS) throw invalid(`the namespaces in "tools" hold more than ${MAX_TOOLS} tools`)
   }
   for (const tool of given) read(tool)
   return {

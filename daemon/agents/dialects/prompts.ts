@@ -12,7 +12,7 @@ import type { AgentRollout, Call } from '../book/rollout.ts'
 import { invalid } from '../errors.ts'
 import { promptTokens } from '../writing/continue.ts'
 import { resultInWords } from './messages.ts'
-import { type Places, placesOf } from './places.ts'
+import { type TemplateFeatures, templateFeatures } from './template-features.ts'
 import { answerOf } from './tools.ts'
 
 export interface Conversation {
@@ -38,7 +38,9 @@ export interface ChatPrompts {
 export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {
   const { template } = tokenizer
   // A model may have another template for conversations with tools.
-  const [without, withTools] = template ? [placesOf(template, false), placesOf(template, true)] : []
+  const [without, withTools] = template
+    ? [templateFeatures(template, false), templateFeatures(template, true)]
+    : []
   return {
     of({ messages, tools, words, forced }, { calls }) {
       if (!template || !without || !withTools)
@@ -59,11 +61,11 @@ export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {
         return withoutSpecial(message, tokenizer)
       })
       const shown = withoutSpecial(tools, tokenizer)
-      const places = tools.length > 0 ? withTools : without
-      const told = withWords(toolsIn(plain, shown, places), words && plainText(tokenizer, words))
-      const fit = systemIn(told, places)
-      const begun = forced && beginningOf(forced, places)
-      const rendered = template.render(fit, { prompt: true, ...(places.tools ? { tools: shown } : {}) })
+      const features = tools.length > 0 ? withTools : without
+      const told = withWords(toolsIn(plain, shown, features), words && plainText(tokenizer, words))
+      const fit = systemIn(told, features)
+      const begun = forced && beginningOf(forced, features)
+      const rendered = template.render(fit, { prompt: true, ...(features.tools ? { tools: shown } : {}) })
       const promptText = `${rendered}${begun ?? ''}`
       const encode = (text: string): Int32Array => tokenizer.encode(text)
       return { promptText, begun, prompt: promptTokens(promptText, calls, { tokenizer, encode }) }
@@ -79,7 +81,7 @@ function saidIn({ text, shown, begun = '' }: Call): string {
   return `${begun}${/^\ufffd*$/.test(text.slice(shown.length)) ? text : shown}`
 }
 
-function beginningOf({ name }: { name?: string }, { call }: Places): string | undefined {
+function beginningOf({ name }: { name?: string }, { call }: TemplateFeatures): string | undefined {
   return call && (name === undefined ? call.before : `${call.before}${name}${call.between}`)
 }
 
@@ -95,9 +97,13 @@ function withoutSpecial<Given>(given: Given, tokenizer: Tokenizer): Given {
   return clean(given) as Given
 }
 
-function toolsIn(messages: ChatMessage[], tools: readonly ChatTool[], places: Places): ChatMessage[] {
-  const fit = places.calls ? messages : messages.map(inWords)
-  if (places.tools || tools.length === 0) return fit
+function toolsIn(
+  messages: ChatMessage[],
+  tools: readonly ChatTool[],
+  features: TemplateFeatures,
+): ChatMessage[] {
+  const fit = features.calls ? messages : messages.map(inWords)
+  if (features.tools || tools.length === 0) return fit
   const list = tools.map(({ function: one }) => pythonJson(one)).join('\n')
   return withWords(
     fit,
@@ -123,7 +129,7 @@ function inWords(message: ChatMessage): ChatMessage {
 }
 
 /** If the template has no place for a system message, puts it at the start of the next user message. */
-function systemIn(messages: ChatMessage[], { system }: Places): ChatMessage[] {
+function systemIn(messages: ChatMessage[], { system }: TemplateFeatures): ChatMessage[] {
   if (system) return messages
   const fit: ChatMessage[] = []
   let before: string[] = []

@@ -60,7 +60,7 @@ export function createReader({ names, isThought: isBegun = false }: ReaderOption
   }
 
   /** A call may begin at `at`, with JSON at `start`. If it is none, its first `length` characters are text. */
-  const callAt = (text: string, { start, length, isWhole }: Place): Found => {
+  const callAt = (text: string, { start, length, isWhole }: Span): Found => {
     const none = { end: at + length }
     if (start === text.length) return isWhole ? none : undefined
     if (!/^[[{]\s*(?:["[{]|$)/.test(text.slice(start, start + 80))) return none
@@ -132,7 +132,7 @@ export function createReader({ names, isThought: isBegun = false }: ReaderOption
   }
 }
 
-interface Place {
+interface Span {
   start: number
   length: number
   isWhole: boolean

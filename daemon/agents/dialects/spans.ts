@@ -1,7 +1,7 @@
 // Finds values in JSON text without parsing them, so that they can be handed on as they were written.
 
 /** Most levels of nested brackets. Deeper values would exhaust the stack of code that walks through them. */
-const MOST_DEPTH = 64
+const MAX_DEPTH = 64
 
 /** Reads a list or an object up to its last bracket, through text that may still grow. */
 export interface ValueScan {
@@ -30,7 +30,7 @@ export function scanValue(start: number): ValueScan {
         } else if (char === '"') isText = true
         else if (char === '{' || char === '[') depth += 1
         else if (char === '}' || char === ']') depth -= 1
-        if (depth > MOST_DEPTH) found = Number.NaN
+        if (depth > MAX_DEPTH) found = Number.NaN
         else if (depth === 0 && !isText) found = at + 1
         if (found !== undefined) return found
       }

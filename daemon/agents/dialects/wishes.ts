@@ -81,15 +81,15 @@ export function limitIn(body: Body, ...names: string[]): number | undefined {
   return undefined
 }
 
-const MOST_STOPS = 16
+const MAX_STOPS = 16
 const LONGEST_STOP = 256
 
 export function stopIn({ stop }: Body): string[] {
   if (stop === undefined || stop === null) return []
   const list = Array.isArray(stop) ? stop : [stop]
   const isOne = (one: unknown): boolean => typeof one === 'string' && one.length <= LONGEST_STOP
-  if (list.length > MOST_STOPS || !list.every(isOne))
-    throw invalid(`"stop" must be at most ${MOST_STOPS} strings of 1 to ${LONGEST_STOP} characters`)
+  if (list.length > MAX_STOPS || !list.every(isOne))
+    throw invalid(`"stop" must be at most ${MAX_STOPS} strings of 1 to ${LONGEST_STOP} characters`)
   // Some clients send an empty text if they want none.
   return (list as string[]).filter((one) => one !== '')
 }

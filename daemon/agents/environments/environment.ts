@@ -9,7 +9,7 @@ import type { Answer } from '../dialects/tools.ts'
 export const LARGEST_REWARD = 1000
 
 /** Most characters of a reply that the policy sees. */
-export const MOST_SHOWN = 8192
+export const MAX_SHOWN = 8192
 
 /** What an environment shows at the start of an episode. */
 export interface Opening {

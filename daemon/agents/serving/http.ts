@@ -7,11 +7,11 @@ import { HttpError, parseBody, readBody } from '../../http/index.ts'
 import type { Body } from '../dialects/dialect.ts'
 import { invalid } from '../errors.ts'
 
-const MOST_BYTES = 4 * 1024 * 1024
+const MAX_BYTES = 4 * 1024 * 1024
 
 /** The request's body, as bytes (for digests) and as an object. */
 export async function readObject(request: IncomingMessage): Promise<{ bytes: Buffer; body: Body }> {
-  const bytes = await readBody(request, { maxBytes: MOST_BYTES })
+  const bytes = await readBody(request, { maxBytes: MAX_BYTES })
   const body = parseBody(bytes, bodyIn)
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw invalid('the body must be a JSON object')

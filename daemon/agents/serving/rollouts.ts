@@ -8,14 +8,14 @@ import { invalid } from '../errors.ts'
 
 const TASK = /^[a-z][a-z0-9_]{0,63}$/
 const PART = /^[\w.-]{1,64}$/
-const MOST_PARTS = 16
+const MAX_PARTS = 16
 const LARGEST_REWARD = 1000
 const RANGE = `a number from -${LARGEST_REWARD} to ${LARGEST_REWARD}`
 /** The number of calls that a rollout may make. */
-const MOST_TURNS = 256
+const MAX_TURNS = 256
 /** chatcmpl-…, cmpl-…, resp_…, or the id alone. */
 const CALL_ID = /^(?:[a-z]{1,16}[-_])?([0-9a-f]{24})$/
-const MOST_METADATA = 16_384
+const MAX_METADATA = 16_384
 
 export function openRequest(body: Body, isTask: (name: string) => boolean): OpenRequest {
   only(body, ['task', 'group', 'prompt_id', 'mode', 'metadata'])
@@ -24,8 +24,8 @@ export function openRequest(body: Body, isTask: (name: string) => boolean): Open
     throw invalid('"task" must be 1 to 64 of a-z, 0-9 and _, beginning with a letter')
   if (isTask(task)) throw invalid(`"${task}" is a task of this node`, "Give the agent's task another name.")
   if (mode !== 'train' && mode !== 'eval') throw invalid('"mode" must be train or eval')
-  if (metadata !== undefined && JSON.stringify(metadata).length > MOST_METADATA)
-    throw invalid(`"metadata" may have ${MOST_METADATA} characters as JSON`)
+  if (metadata !== undefined && JSON.stringify(metadata).length > MAX_METADATA)
+    throw invalid(`"metadata" may have ${MAX_METADATA} characters as JSON`)
   const group = nameIn(body, 'group') ?? nameIn(body, 'prompt_id')
   return { task, mode, metadata, ...(group === undefined ? {} : { group }) }
 }
@@ -48,8 +48,8 @@ export function rewardIn(body: Body): Reward {
   if (message !== undefined && (typeof message !== 'string' || message.length > 8192))
     throw invalid('"message" must be a string of at most 8192 characters')
   const named = parts === undefined ? [] : Object.entries(isTable(parts) ? parts : { '': 0 })
-  if (named.length > MOST_PARTS || !named.every(([name, part]) => PART.test(name) && isReward(part)))
-    throw invalid(`"parts" must be an object of at most ${MOST_PARTS} names, each with ${RANGE}`)
+  if (named.length > MAX_PARTS || !named.every(([name, part]) => PART.test(name) && isReward(part)))
+    throw invalid(`"parts" must be an object of at most ${MAX_PARTS} names, each with ${RANGE}`)
   return {
     value,
     ...(named.length > 0 ? { parts: Object.fromEntries(named) as Record<string, number> } : {}),
@@ -66,8 +66,8 @@ function isReward(value: unknown): value is number {
 /** Rewards of turns by call id, without the dialect's prefix. */
 function turnsIn(turns: unknown): Map<string, TurnReward> | undefined {
   if (turns === undefined) return undefined
-  const shape = `"turns" must be a list of up to ${MOST_TURNS} objects {"call": the id of an answer, "value": ${RANGE}, "state": a name}`
-  if (!Array.isArray(turns) || turns.length > MOST_TURNS) throw invalid(shape)
+  const shape = `"turns" must be a list of up to ${MAX_TURNS} objects {"call": the id of an answer, "value": ${RANGE}, "state": a name}`
+  if (!Array.isArray(turns) || turns.length > MAX_TURNS) throw invalid(shape)
   const found = new Map<string, TurnReward>()
   for (const turn of turns) {
     if (!isTable(turn)) throw invalid(shape)
@@ -86,9 +86,9 @@ function turnsIn(turns: unknown): Map<string, TurnReward> | undefined {
 /** The answers to train on, by call id without the dialect's prefix. */
 function callsIn(calls: unknown): Set<string> | undefined {
   if (calls === undefined) return undefined
-  const ids = Array.isArray(calls) && calls.length <= MOST_TURNS ? calls.map(callIdIn) : [undefined]
+  const ids = Array.isArray(calls) && calls.length <= MAX_TURNS ? calls.map(callIdIn) : [undefined]
   if (!ids.every((id) => id !== undefined))
-    throw invalid(`"calls" must be a list of up to ${MOST_TURNS} ids of answers: those to train on`)
+    throw invalid(`"calls" must be a list of up to ${MAX_TURNS} ids of answers: those to train on`)
   return new Set(ids)
 }
 

@@ -40,7 +40,7 @@ interface AgentServer {
   close(): Promise<void>
 }
 
-const MOST_REQUESTS = 2048
+const MAX_REQUESTS = 2048
 /** A rollout's path: its id, and the path within it. */
 const OF_ROLLOUT = /^\/rollouts\/([\w-]{1,64})(\/.*)$/
 /** The list of models, or one of them, whose id may hold slashes. */
@@ -112,7 +112,7 @@ export async function openServer(
     if (request.headers.origin !== undefined)
       throw new HttpError(403, 'forbidden', 'web pages may not use the gateway')
     if (pathname === '/health') return sendJson(response, 200, { status: 'ok', open: book.info().open })
-    if (underWay > MOST_REQUESTS) throw busy(`${underWay} requests are being answered`)
+    if (underWay > MAX_REQUESTS) throw busy(`${underWay} requests are being answered`)
     if (pathname === '/v1/rollouts') {
       method(request, 'POST')
       return await open(request, response)
@@ -168,7 +168,7 @@ export async function openServer(
       })
     },
   )
-  server.maxConnections = MOST_REQUESTS
+  server.maxConnections = MAX_REQUESTS
   if (!isLoopback(listen))
     throw new WaggleError('E_PORT', `agents.listen = "${listen}" can be reached by other machines`, {
       hint: 'Use 127.0.0.1; agents on other machines can come through ssh (`ssh -L`).',

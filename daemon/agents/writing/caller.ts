@@ -59,10 +59,10 @@ export interface Caller {
 }
 
 /** The first three are limits per rollout, the last is for all rollouts together. */
-const MOST_CALLS = 256
-const MOST_RUNNING = 16
-const MOST_TOKENS = 262_144
-const MOST_WAITING = 2048
+const MAX_CALLS = 256
+const MAX_RUNNING = 16
+const MAX_TOKENS = 262_144
+const MAX_WAITING = 2048
 /** How long an answer is written on while nobody waits for it. OpenAI's clients try again within 8 s. */
 const GRACE_MS = 10_000
 
@@ -82,16 +82,16 @@ export function createCaller(
     requireUnderWay(rollout, now())
     if (rollout.state === 'finished')
       throw new HttpError(410, 'rollout_ended', `rollout ${rollout.id} is finished and makes no more calls`)
-    if (rollout.calls.length + rollout.running >= MOST_CALLS)
-      throw new HttpError(400, 'too_many_calls', `a rollout may make ${MOST_CALLS} calls`)
-    if (rollout.running >= MOST_RUNNING) throw busy(`a rollout may have ${MOST_RUNNING} calls at a time`)
-    if (rollout.tokens >= MOST_TOKENS)
+    if (rollout.calls.length + rollout.running >= MAX_CALLS)
+      throw new HttpError(400, 'too_many_calls', `a rollout may make ${MAX_CALLS} calls`)
+    if (rollout.running >= MAX_RUNNING) throw busy(`a rollout may have ${MAX_RUNNING} calls at a time`)
+    if (rollout.tokens >= MAX_TOKENS)
       throw new HttpError(
         400,
         'too_many_tokens',
-        `the calls of a rollout may have ${MOST_TOKENS} tokens together`,
+        `the calls of a rollout may have ${MAX_TOKENS} tokens together`,
       )
-    if (answers.size >= MOST_WAITING) throw busy(`${answers.size} answers are being written`)
+    if (answers.size >= MAX_WAITING) throw busy(`${answers.size} answers are being written`)
   }
 
   const begin = (rollout: AgentRollout, identity: Identity, request: CallRequest): Attempt => {
@@ -156,7 +156,7 @@ export function createCaller(
         return call
       } finally {
         isRunning = false
-        delivery.settle()
+        delivery.close()
         rollout.running -= 1
         rollout.activeAt = now()
       }

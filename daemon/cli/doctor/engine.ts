@@ -4,7 +4,7 @@
 
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { bytes, decimal, KL_LIMIT, si } from '../../../protocol/api/index.ts'
+import { bytes, decimal, MAX_KL, si } from '../../../protocol/api/index.ts'
 import { createEngines } from '../../engine/select.ts'
 import { loadModel } from '../../policy/model.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
@@ -77,9 +77,9 @@ export const engineAtWork: Check = async ({ config, context, daemon, here }) => 
 
 function running(mismatchKl: number | undefined, logFile: string) {
   if (mismatchKl === undefined) return []
-  const fact = `mismatch KL ${decimal(mismatchKl)} nats per token, limit ${KL_LIMIT}`
+  const fact = `mismatch KL ${decimal(mismatchKl)} nats per token, limit ${MAX_KL}`
   return [
-    mismatchKl <= KL_LIMIT
+    mismatchKl <= MAX_KL
       ? ok('sampling', fact)
       : warn('sampling', fact, `Lower training.max_staleness or training.learning_rate; see ${logFile}.`),
   ]

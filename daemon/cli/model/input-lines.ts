@@ -21,7 +21,7 @@ interface InputOptions {
   most: number
 }
 
-const MOST_LINE_CHARS = 64 * 1024 * 1024
+const MAX_LINE_CHARS = 64 * 1024 * 1024
 
 /** Skips empty lines. Yields everything before an invalid line, then throws E_USAGE with its number. */
 export async function* inputWindows(
@@ -44,8 +44,8 @@ export async function* inputWindows(
         window.push(yield* parsed(withoutMark(text, number), number, window))
         if (window.length >= most) yield window.splice(0)
       }
-      if (rest.length > MOST_LINE_CHARS)
-        throw lineError(number + 1, `it has more than ${MOST_LINE_CHARS} characters`)
+      if (rest.length > MAX_LINE_CHARS)
+        throw lineError(number + 1, `it has more than ${MAX_LINE_CHARS} characters`)
       if (window.length > 0) yield window.splice(0)
     }
     rest += decoder.end()

@@ -3,7 +3,7 @@
 
 import type { Output } from '../context.ts'
 
-const MOST_BYTES = 1024 * 1024
+const MAX_BYTES = 1024 * 1024
 
 export function boundedOutput(output: Output): Output {
   let dropped = 0
@@ -15,7 +15,7 @@ export function boundedOutput(output: Output): Output {
       return output.columns
     },
     write(text) {
-      if ((output.writableLength ?? 0) > MOST_BYTES) {
+      if ((output.writableLength ?? 0) > MAX_BYTES) {
         dropped += 1
         return false
       }

@@ -19,9 +19,9 @@ import {
 import { ERROR_CODES, WaggleError } from '../../../protocol/errors.ts'
 
 /** Address of a node's control API. */
-export type Place = { socket: string } | { host: string; port: number; token: string | undefined }
+export type Endpoint = { socket: string } | { host: string; port: number; token: string | undefined }
 
-type ClientOptions = Place & {
+type ClientOptions = Endpoint & {
   /** A node that has not begun to answer within this time counts as hung. */
   timeoutMs?: number
 }
@@ -35,9 +35,9 @@ interface CallOptions {
   timeoutMs?: number
 }
 
-export function createClient({ timeoutMs = 5000, ...place }: ClientOptions): ControlClient {
+export function createClient({ timeoutMs = 5000, ...endpoint }: ClientOptions): ControlClient {
   const open = (path: string, options: CallOptions = {}) =>
-    openRequest(place, path, { timeoutMs, ...options })
+    openRequest(endpoint, path, { timeoutMs, ...options })
   const get = async <T>(path: string, signal?: AbortSignal): Promise<T> =>
     JSON.parse(await text(await open(path, { signal }))) as T
 
@@ -87,17 +87,19 @@ async function streamed<Name extends CommandName>(
   })
 }
 
-function openRequest(place: Place, path: string, options: CallOptions): Promise<IncomingMessage> {
+function openRequest(endpoint: Endpoint, path: string, options: CallOptions): Promise<IncomingMessage> {
   const { method = 'GET', body, accept = 'application/json', signal, timeoutMs } = options
   return new Promise((resolve, reject) => {
     const payload = body === undefined ? undefined : JSON.stringify(body)
     const settings: RequestOptions = {
-      ...('socket' in place ? { socketPath: place.socket } : { host: place.host, port: place.port }),
+      ...('socket' in endpoint
+        ? { socketPath: endpoint.socket }
+        : { host: endpoint.host, port: endpoint.port }),
       path,
       method,
       headers: {
         accept,
-        ...('token' in place && place.token ? { authorization: `Bearer ${place.token}` } : {}),
+        ...('token' in endpoint && endpoint.token ? { authorization: `Bearer ${endpoint.token}` } : {}),
         ...(payload
           ? { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) }
           : {}),
@@ -113,7 +115,7 @@ function openRequest(place: Place, path: string, options: CallOptions): Promise<
       : undefined
     call.once('error', (error) => {
       clearTimeout(timer)
-      reject(signal?.aborted ? signal.reason : unreachable(place, error))
+      reject(signal?.aborted ? signal.reason : unreachable(endpoint, error))
     })
     call.once('response', (response) => {
       clearTimeout(timer)
@@ -124,8 +126,8 @@ function openRequest(place: Place, path: string, options: CallOptions): Promise<
   })
 }
 
-function unreachable(place: Place, cause: NodeJS.ErrnoException): WaggleError {
-  const where = 'socket' in place ? place.socket : `${place.host}:${place.port}`
+function unreachable(endpoint: Endpoint, cause: NodeJS.ErrnoException): WaggleError {
+  const where = 'socket' in endpoint ? endpoint.socket : `${endpoint.host}:${endpoint.port}`
   switch (cause.code) {
     case 'ENOENT':
     case 'ECONNREFUSED':

@@ -43,17 +43,17 @@ export async function streamEvents(
     await drained(response, stallMs, gone.signal)
   }
 
-  let place = since
+  let last = since
   let nextSnapshot = 0
   let nextKeepAlive = clock() + keepAliveMs
   try {
     while (!gone.signal.aborted) {
-      const { events: fresh, gap } = events.since(place)
+      const { events: fresh, gap } = events.since(last)
       if (gap) await write(frame({ v: 1, id: 0, time: clock(), type: 'gap', ...gap }))
       for (const event of fresh.slice(0, 64)) {
         if (gone.signal.aborted) return
         await write(frame(event))
-        place = event.id
+        last = event.id
       }
       // The ring may have advanced during the writes.
       if (fresh.length > 64) continue
@@ -65,7 +65,7 @@ export async function streamEvents(
         nextKeepAlive = clock() + keepAliveMs
         await write(': alive\n\n')
       }
-      if (events.last !== place || gone.signal.aborted) continue
+      if (events.last !== last || gone.signal.aborted) continue
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, snapshotEveryMs > 0 ? Math.min(snapshotEveryMs, 1000) : 1000)
         wake = () => {

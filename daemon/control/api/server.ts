@@ -13,7 +13,13 @@ import { errorBody, statusOf } from './errors.ts'
 import { perform } from './perform.ts'
 import { createRoutes } from './routes.ts'
 import { listenOwnerOnly } from './socket.ts'
-import { createDoorman, type Doorman, limitStrangers, requireMeant, type TcpOptions } from './tcp.ts'
+import {
+  type AccessControl,
+  createAccessControl,
+  limitStrangers,
+  requireMeant,
+  type TcpOptions,
+} from './tcp.ts'
 
 /** Readers share a snapshot that is at most this old. */
 const SNAPSHOT_FRESH_MS = 200
@@ -75,13 +81,13 @@ export async function startControlServer(
   async function answer(
     request: IncomingMessage,
     response: ServerResponse,
-    doorman?: Doorman,
+    access?: AccessControl,
     admitted?: (socket: Socket) => void,
   ): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://waggle')
     const command = COMMANDS.find((name) => url.pathname === `/v1/${name}`)
     const route = Object.hasOwn(routes, url.pathname) ? routes[url.pathname] : undefined
-    doorman?.admit(request, request.method !== 'GET', url.pathname)
+    access?.admit(request, request.method !== 'GET', url.pathname)
     if (url.pathname !== '/v1/health') admitted?.(request.socket)
     if (!command && !route) {
       const known = [...Object.keys(routes), ...COMMANDS.map((name) => `/v1/${name}`)]
@@ -98,11 +104,11 @@ export async function startControlServer(
     cached = undefined
   }
 
-  const serve = (doorman?: Doorman) => {
+  const serve = (access?: AccessControl) => {
     const server = createServer(
       { maxHeaderSize: 16 * 1024, headersTimeout: 30_000, requestTimeout: 30_000, keepAliveTimeout: 5_000 },
       (request, response) => {
-        answer(request, response, doorman, admitted).catch((error) => {
+        answer(request, response, access, admitted).catch((error) => {
           if (!(error instanceof WaggleError)) onBug(error, `${request.method} ${request.url?.split('?')[0]}`)
           if (response.headersSent) return response.destroy()
           // The rest of a refused body is not read, so the connection cannot be reused.
@@ -112,7 +118,7 @@ export async function startControlServer(
       },
     )
     server.maxConnections = maxConnections
-    const admitted = doorman && limitStrangers(server, Math.floor(maxConnections / 2))
+    const admitted = access && limitStrangers(server, Math.floor(maxConnections / 2))
     return server
   }
 
@@ -120,7 +126,7 @@ export async function startControlServer(
   try {
     await listenOwnerOnly(servers[0]!, socket)
     if (tcp) {
-      const server = serve(createDoorman(tcp))
+      const server = serve(createAccessControl(tcp))
       requireMeant(tcp)
       await listenOn(server, { listen: tcp.listen, what: 'the control API', setting: 'control.listen' })
       servers.push(server)

@@ -16,14 +16,14 @@ export interface TcpOptions {
   adminTokenFile: string
 }
 
-export interface Doorman {
+export interface AccessControl {
   /** Throws an HttpError unless the request's token allows it. */
   admit(request: IncomingMessage, changes: boolean, path: string): void
 }
 
 const FILE_ROUTES = new Set(['/v1/share', '/v1/fetch'])
 
-export function createDoorman({ readTokenFile, adminTokenFile }: TcpOptions): Doorman {
+export function createAccessControl({ readTokenFile, adminTokenFile }: TcpOptions): AccessControl {
   const read = tokenOf(readTokenFile)
   const admin = tokenOf(adminTokenFile)
   return {

@@ -40,7 +40,7 @@ export interface NodeFacts {
 
 export interface NodeParts {
   policy: LivePolicy
-  host: PluginHost
+  plugins: PluginHost
   /** Undefined when the config turns the swarm off. */
   swarm: Swarm | undefined
   telemetry: Telemetry
@@ -73,7 +73,7 @@ export interface NodeParts {
 }
 
 export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeControl {
-  const { policy, host, swarm, telemetry, events } = parts
+  const { policy, plugins, swarm, telemetry, events } = parts
   const { secrets, ...shown } = facts
   let stopping: Promise<void> | undefined
   const lookAtMachine = watchMachine()
@@ -127,7 +127,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
           ...(stateBytes === undefined ? {} : { stateBytes }),
         },
         limits: parts.limits(),
-        plugins: host.status(),
+        plugins: plugins.status(),
         alerts: [...telemetry.alerts],
       }
     },

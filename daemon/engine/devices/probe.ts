@@ -38,32 +38,32 @@ export function probe({
       ...(env ? { env } : {}),
     })
     let said = ''
-    const settle = (finding: Finding): void => {
+    const finish = (finding: Finding): void => {
       clearTimeout(timer)
       trial.kill('SIGKILL')
       resolve(finding)
     }
     const timer = setTimeout(
-      () => settle({ device, trouble: `no answer within ${Math.round(timeoutMs / 1000)} s` }),
+      () => finish({ device, trouble: `no answer within ${Math.round(timeoutMs / 1000)} s` }),
       timeoutMs,
     )
     trial.stderr!.on('data', (piece: Buffer) => {
       said = (said + piece.toString()).slice(-4000)
     })
-    trial.once('error', (error) => settle({ device, trouble: `cannot be tried: ${error.message}` }))
+    trial.once('error', (error) => finish({ device, trouble: `cannot be tried: ${error.message}` }))
     trial.once('message', ({ report, trouble }: { report?: TrialReport; trouble?: string }) => {
-      if (!report) return settle({ device, trouble: reasonOf(trouble ?? 'it gave no report') })
+      if (!report) return finish({ device, trouble: reasonOf(trouble ?? 'it gave no report') })
       if (!agrees(report, precision))
-        return settle({
+        return finish({
           device,
           trouble: `its results differ from the CPU's (a product by ${report.product.toPrecision(2)}, training by ${report.training.toPrecision(2)})`,
         })
-      settle({ device, ...(report.speed === undefined ? {} : { speed: report.speed }) })
+      finish({ device, ...(report.speed === undefined ? {} : { speed: report.speed }) })
     })
     // Not `exit`, which may fire before the report has arrived.
     trial.once('close', (code, signal) => {
       const last = said.trim().split('\n').at(-1) ?? ''
-      settle({
+      finish({
         device,
         trouble: reasonOf(`the trial ended with ${signal ?? `status ${code}`}${last ? `: ${last}` : ''}`),
       })

@@ -106,14 +106,14 @@ export function createSteadyEngine({
     generate(request, { signal, control, ...tell } = {}) {
       const next = createAttempts(request, tell)
       return steady(async (engine) => {
-        const { request: rest, placesOf, joined, onToken, onFinish } = next()
+        const { request: rest, indicesOf, joined, onToken, onFinish } = next()
         const options = {
           onFinish,
           ...(onToken ? { onToken } : {}),
           // Begins again after a failure; whoever shows it keeps the largest count.
           ...(tell.onDrawn ? { onDrawn: tell.onDrawn } : {}),
           ...(signal ? { signal } : {}),
-          ...(control ? { control: placed(control, placesOf) } : {}),
+          ...(control ? { control: placed(control, indicesOf) } : {}),
         }
         return joined(await engine.generate(rest, options))
       })
@@ -126,7 +126,7 @@ export function createSteadyEngine({
     },
     gradient: (request) => steady((engine) => engine.gradient(request)),
     // Slots are not transferred. They are empty in the engine that takes over, so this step is lost.
-    slots: () => steady((engine) => engine.slots()),
+    vectors: () => steady((engine) => engine.vectors()),
     combine: (request) => steady((engine) => engine.combine(request)),
     dot: (request) => steady((engine) => engine.dot(request)),
     norm: (request) => steady((engine) => engine.norm(request)),
@@ -151,8 +151,8 @@ export function createSteadyEngine({
 }
 
 /** The same control, with sample indices mapped by `placesOf`. */
-function placed({ listen, cut }: Control, placesOf: (samples: readonly number[]) => number[]): Control {
-  return { cut, listen: (onCut) => listen((samples) => onCut(placesOf(samples))) }
+function placed({ listen, cut }: Control, indicesOf: (samples: readonly number[]) => number[]): Control {
+  return { cut, listen: (onCut) => listen((samples) => onCut(indicesOf(samples))) }
 }
 
 /** Waits at most this long. The caller has to check whether the work has finished. */

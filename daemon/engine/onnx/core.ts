@@ -5,9 +5,9 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import { type Core, generateBy } from '../core.ts'
 import { type DecoderSpec, frozenShapes, trainableShapes } from '../decoder.ts'
 import { checkTensors, holdFrozen, trainedIn } from '../inputs.ts'
+import { createNamedVectors, type NamedVectors, vectorCalls } from '../named-vectors.ts'
 import { KEPT_BYTES } from '../sampler.ts'
 import { createWriter, type Labels } from '../sampling/writer.ts'
-import { createSlots, type Slots, slotCalls } from '../slots.ts'
 import { GRADIENT, type OptimizerOptions, type StepReport } from '../trainer.ts'
 import { decode as decodeCalls } from './decoding/decoding.ts'
 import { type Arena, copyArena, createArena, fillArena, type Layout, layoutOf } from './host/arena.ts'
@@ -54,7 +54,7 @@ interface State {
   parameters: Feeds
   /** Created when first needed, so an engine that never trains has none. */
   moments?: Moments
-  slots: Slots<Arena>
+  vectors: NamedVectors<Arena>
   /** Steps that the moments have seen. */
   steps: number
   labels: Labels
@@ -139,7 +139,7 @@ export function createCore({
         layout,
         weights,
         parameters: { ...fed, ...weights.views },
-        slots: createSlots(
+        vectors: createNamedVectors(
           hostVectors(layout, () => momentsOf(made).second),
           { steps: () => made.steps },
         ),
@@ -168,7 +168,7 @@ export function createCore({
     async train(request) {
       const current = opened()
       const started = now()
-      const along = current.slots.place(GRADIENT)
+      const along = current.vectors.toOverwrite(GRADIENT)
       const report = await gradientInArena(along, request, current, parts)
       const applied = report.nonFinite === undefined
       if (applied) step(along, report.gradientNorm, request.optimizer)
@@ -177,13 +177,13 @@ export function createCore({
 
     async gradient({ into, ...request }) {
       const current = opened()
-      return gradientInArena(current.slots.place(into), request, current, parts)
+      return gradientInArena(current.vectors.toOverwrite(into), request, current, parts)
     },
 
     async step({ along, optimizer }): Promise<StepReport> {
-      const { slots, layout } = opened()
+      const { vectors, layout } = opened()
       const started = now()
-      const vector = slots.held(along)
+      const vector = vectors.held(along)
       const norm = Math.sqrt(squaredNorm(vector))
       const applied = Number.isFinite(norm)
       if (applied) step(vector, norm, optimizer)
@@ -191,7 +191,7 @@ export function createCore({
       return { applied, norm, seconds, ...(applied ? {} : { nonFinite: firstNonFinite(layout, vector) }) }
     },
 
-    ...slotCalls(() => opened().slots),
+    ...vectorCalls(() => opened().vectors),
 
     weights() {
       return copyArena(opened().weights)

@@ -11,7 +11,7 @@ import type { Feeds } from './runtime/runtime.ts'
 import { headOf, inputsOf, type StepParts } from './step.ts'
 
 export async function score(
-  { sequences, temperature, hidden = false, places = false, onProgress }: ScoreRequest,
+  { sequences, temperature, hidden = false, pit = false, onProgress }: ScoreRequest,
   { spec, parameters }: { spec: DecoderSpec; parameters: Feeds },
   { runtime, microBatchTokens, checkpointing, scaling }: Omit<StepParts, 'now'>,
 ): Promise<Score[]> {
@@ -24,8 +24,8 @@ export async function score(
     // Computed exactly as in the forward pass of training, including its rounding.
     const isHalf = scaling !== undefined
     const graph = await runtime.compile(
-      `score ${headParts} ${hidden} ${places}`,
-      () => buildScore(spec, { headParts, hidden, places }),
+      `score ${headParts} ${hidden} ${pit}`,
+      () => buildScore(spec, { headParts, hidden, pit }),
       { isHalf },
     )
     const out = await graph.run({ ...parameters, ...inputsOf(packed, temperature) }, sizes)
@@ -37,7 +37,7 @@ export async function score(
         entropies: of('entropy'),
         collisions: of('collision'),
         ...(hidden && { hidden: of('hidden', spec.width) }),
-        ...(places && { places: { above: of('above'), ties: of('ties') } }),
+        ...(pit && { pit: { above: of('above'), ties: of('ties') } }),
       }
     }
     onProgress?.((i + 1) / batches.length)

@@ -32,20 +32,20 @@ export function gradientInArena(
   { layout, ...model }: { spec: DecoderSpec; parameters: Feeds; layout: Layout },
   parts: StepParts,
 ): Promise<GradientReport> {
-  const place: GradientPlace = {
+  const store: GradientStore = {
     views: gradient.views,
     clear: () => gradient.flat.fill(0),
     squaredNorm: () => squaredNorm(gradient),
     firstNonFinite: () => firstNonFinite(layout, gradient),
   }
-  return gradientInto(place, request, model, parts)
+  return gradientInto(store, request, model, parts)
 }
 
 /** A batch, without the destination for its gradient. */
 export type BatchRequest = Omit<GradientRequest, 'into'>
 
 /** Where a batch's gradient is stored: in the host's memory or on the device. */
-export interface GradientPlace {
+export interface GradientStore {
   /** The gradient of each parameter, by name. */
   views: Readonly<Record<string, Float32Array | Held>>
   clear(): unknown
@@ -54,7 +54,7 @@ export interface GradientPlace {
 }
 
 export function gradientInto(
-  gradient: GradientPlace,
+  gradient: GradientStore,
   request: BatchRequest,
   model: { spec: DecoderSpec; parameters: Feeds },
   parts: StepParts,
@@ -66,7 +66,7 @@ export function gradientInto(
 }
 
 async function compute(
-  gradient: GradientPlace,
+  gradient: GradientStore,
   request: BatchRequest,
   { spec, parameters }: { spec: DecoderSpec; parameters: Feeds },
   { runtime, microBatchTokens, checkpointing = false, now }: StepParts,

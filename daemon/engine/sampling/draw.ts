@@ -65,7 +65,7 @@ const FACTORS = 1100
 const FRACTIONS = Float64Array.from({ length: PARTS }, (_, i) => 2 ** (-i / PARTS))
 const POWERS = Float64Array.from({ length: FACTORS }, (_, i) => 2 ** -i)
 /** exp(x) is 0 in double precision below this. */
-const LEAST = -745.2
+const MIN = -745.2
 
 /**
  * work[i] = exp((logits[i] - highest) * inverse), with a relative error below 1e-13. With `Math.exp`, drawing a token
@@ -74,7 +74,7 @@ const LEAST = -745.2
 function exponentials(logits: Float32Array, highest: number, inverse: number, work: Float64Array): void {
   for (let i = 0; i < logits.length; i++) {
     const x = (logits[i]! - highest) * inverse
-    if (x < LEAST) {
+    if (x < MIN) {
       work[i] = 0
       continue
     }

@@ -6,8 +6,8 @@ import { type Core, generateBy } from '../core.ts'
 import { type DecoderSpec, frozenShapes, trainableShapes, type Weights } from '../decoder.ts'
 import type { GradientReport, GradientRequest, OptimizerOptions, Score } from '../engine.ts'
 import { checkSequences, checkTensors, copyChecked, trainedIn } from '../inputs.ts'
+import { createNamedVectors, type NamedVectors, vectorCalls } from '../named-vectors.ts'
 import { createWriter, type Labels } from '../sampling/writer.ts'
-import { createSlots, type Slots, slotCalls } from '../slots.ts'
 import { asFloats, isStored, type Stored } from '../stored/stored.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
 import { cut } from './batch.ts'
@@ -41,7 +41,7 @@ interface State {
   weights: Tensors
   first: Tensors
   second: Tensors
-  slots: Slots<Vector>
+  vectors: NamedVectors<Vector>
   steps: number
   labels: Labels
 }
@@ -69,7 +69,7 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
       Object.entries(tensors).map(([name, tensor]) => [name, new Float32Array(tensor.dataSync())]),
     )
   const release = (): void => {
-    for (const { tensors } of state?.slots.clear() ?? []) tf.dispose(tensors)
+    for (const { tensors } of state?.vectors.clear() ?? []) tf.dispose(tensors)
     if (state) tf.dispose([state.frozen, state.weights, state.first, state.second] as never)
     state = undefined
   }
@@ -158,7 +158,7 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
         weights: upload(shapes, (name) => copies[name]!),
         first: first ? upload(shapes, (name) => first[name]!) : zeros(shapes),
         second: second ? upload(shapes, (name) => second[name]!) : zeros(shapes),
-        slots: createSlots(
+        vectors: createNamedVectors(
           tensorVectors(tf, () => made),
           { steps: () => made.steps },
         ),
@@ -171,13 +171,13 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
     decode,
     generate: generateBy(decode),
 
-    async score({ sequences, temperature, hidden = false, places = false }) {
+    async score({ sequences, temperature, hidden = false, pit = false }) {
       const model = modelOf(opened())
       checkSequences(sequences, model.spec)
       const scores: Score[] = new Array(sequences.length)
       for (const batch of cut(sequences, microBatchTokens)) {
         tf.tidy(() => {
-          const found = scoreStatistics(model, batch, temperature, { places })
+          const found = scoreStatistics(model, batch, temperature, { pit })
           const read = ({ logprob, entropy, collision, above, ties }: typeof found) =>
             [logprob, entropy, collision, above, ties].map((values) => values?.dataSync() as Float32Array)
           const [logprobs, entropies, collisions, above, ties] = read(found)
@@ -193,7 +193,7 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
               entropies: of(entropies!),
               collisions: of(collisions!),
               ...(states && { hidden: of(states, width) }),
-              ...(places && { places: { above: of(above!), ties: of(ties!) } }),
+              ...(pit && { pit: { above: of(above!), ties: of(ties!) } }),
             }
           })
         })
@@ -214,13 +214,13 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
 
     async gradient({ into, ...request }) {
       const current = opened()
-      return computeGradient(current, request, current.slots.place(into))
+      return computeGradient(current, request, current.vectors.toOverwrite(into))
     },
 
     async step({ along, optimizer }) {
       const started = now()
       const current = opened()
-      const { tensors } = current.slots.held(along)
+      const { tensors } = current.vectors.held(along)
       const squares = squaresOf(tf, tensors)
       const norm = Math.sqrt(squares.reduce((total, value) => total + value, 0))
       const applied = Number.isFinite(norm)
@@ -230,7 +230,7 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
       return { applied, norm, seconds: (now() - started) / 1000, ...nonFinite }
     },
 
-    ...slotCalls(() => opened().slots),
+    ...vectorCalls(() => opened().vectors),
 
     weights: () => download(opened().weights),
 

@@ -3,7 +3,7 @@
 import type { TrainRequest } from '../engine.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
 
-export interface Slot {
+export interface AdamTensors {
   weight: Tensor
   first: Tensor
   second: Tensor
@@ -22,13 +22,13 @@ export function clipScale(gradientNorm: number, maxGradientNorm: number): number
 /** One tensor's new weight and moments, as new tensors. Norms, biases and other vectors get no weight decay. */
 export function adamW(
   tf: Tensorflow,
-  { weight, first, second }: Slot,
+  { weight, first, second }: AdamTensors,
   gradient: Tensor,
   scale: number,
   step: number,
   { learningRate, beta1, beta2, epsilon, weightDecay }: TrainRequest['optimizer'],
-): Slot {
-  const update = (): Slot => {
+): AdamTensors {
+  const update = (): AdamTensors => {
     const scaled = tf.mul(gradient, scale)
     const newFirst: Tensor = tf.add(first, tf.mul(tf.sub(scaled, first), 1 - beta1))
     const newSecond: Tensor = tf.add(second, tf.mul(tf.sub(tf.square(scaled), second), 1 - beta2))
@@ -37,5 +37,5 @@ export function adamW(
     const kept = weight.rank > 1 ? tf.mul(weight, 1 - learningRate * weightDecay) : weight
     return { weight: tf.sub(kept, change), first: newFirst, second: newSecond }
   }
-  return tf.tidy(update as never) as unknown as Slot
+  return tf.tidy(update as never) as unknown as AdamTensors
 }

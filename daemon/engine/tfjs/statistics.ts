@@ -10,10 +10,10 @@ export function statistics(
   model: Model,
   batch: Batch,
   temperature: number,
-  { places }: { places: boolean },
+  { pit }: { pit: boolean },
 ): Record<string, Tensor> {
   const logs = logsOf(model, statesOf(model, batch), temperature)
-  return { ...ofTargets(model, batch, logs), ...(places && placesOf(model, batch, logs)) }
+  return { ...ofTargets(model, batch, logs), ...(pit && pitOf(model, batch, logs)) }
 }
 
 /**
@@ -24,7 +24,7 @@ export function scoreStatistics(
   model: Model,
   batch: Batch,
   temperature: number,
-  { places }: { places: boolean },
+  { pit }: { pit: boolean },
 ): { logprob: Tensor; entropy: Tensor; collision: Tensor; hidden: Tensor; above?: Tensor; ties?: Tensor } {
   const { tf } = model
   const hidden = statesOf(model, batch)
@@ -34,12 +34,12 @@ export function scoreStatistics(
     ...ofTargets(model, batch, logs),
     collision,
     hidden,
-    ...(places && placesOf(model, batch, logs)),
+    ...(pit && pitOf(model, batch, logs)),
   }
 }
 
 /** Probability of all tokens more likely than each target, and of all exactly as likely. No gradient. */
-function placesOf(
+function pitOf(
   { tf }: Model,
   { members, width, targets }: Batch,
   logs: Tensor,

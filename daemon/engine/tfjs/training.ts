@@ -61,8 +61,8 @@ function ofBatch(
   const { tf, trained } = model
   let sums = new Float32Array()
   const loss = (): Tensor => {
-    const places = PLACES.some((name) => columnsRead(objective).has(name))
-    const columns = new Map(Object.entries(statistics(model, batch, temperature, { places })))
+    const pit = PLACES.some((name) => columnsRead(objective).has(name))
+    const columns = new Map(Object.entries(statistics(model, batch, temperature, { pit })))
     for (const [name, table] of tables)
       columns.set(name, tf.tensor(table, [batch.members.length, batch.width]))
     const totals = totalsOf(tf, objective, columns)

@@ -1,6 +1,6 @@
 // Vector algebra (`../slots.ts`) on tensors, which are kept in the order of the trained parameters.
 
-import type { Measure, VectorSpace } from '../slots.ts'
+import type { Measure, VectorSpace } from '../named-vectors.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
 
 export interface Vector {

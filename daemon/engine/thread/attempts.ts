@@ -13,7 +13,7 @@ export interface Attempt extends Told {
   request: GenerateRequest
   onFinish: (sample: number, written: Sample) => void
   /** The indices in this attempt of samples of the whole request. Samples that have ended are left out. */
-  placesOf(samples: readonly number[]): number[]
+  indicesOf(samples: readonly number[]): number[]
   /** All samples of the whole request, given those of this attempt. */
   joined(rest: readonly Sample[]): Sample[]
 }
@@ -24,25 +24,25 @@ export function createAttempts(whole: GenerateRequest, { onToken, onFinish }: To
   const told = new Map<number, number>()
   return () => {
     const left = whole.samples.flatMap((_, sample) => (ended.has(sample) ? [] : [sample]))
-    const places = new Map(left.map((sample, place) => [sample, place]))
+    const places = new Map(left.map((sample, index) => [sample, index]))
     const drawn = new Map<number, number>()
     return {
       request: { ...whole, samples: left.map((sample) => whole.samples[sample]!) },
       onToken:
         onToken &&
-        (({ sample: place, ...token }) => {
-          const sample = left[place]!
+        (({ sample: index, ...token }) => {
+          const sample = left[index]!
           const count = (drawn.get(sample) ?? 0) + 1
           drawn.set(sample, count)
           if (count <= (told.get(sample) ?? 0)) return
           told.set(sample, count)
           onToken({ sample, ...token })
         }),
-      onFinish(place, written) {
-        ended.set(left[place]!, written)
-        onFinish?.(left[place]!, written)
+      onFinish(index, written) {
+        ended.set(left[index]!, written)
+        onFinish?.(left[index]!, written)
       },
-      placesOf: (samples) => samples.flatMap((sample) => places.get(sample) ?? []),
+      indicesOf: (samples) => samples.flatMap((sample) => places.get(sample) ?? []),
       joined: (rest) => whole.samples.map((_, sample) => ended.get(sample) ?? rest[places.get(sample)!]!),
     }
   }

@@ -29,7 +29,7 @@ export const PLAIN_CALLS = [
   'score',
   'train',
   'gradient',
-  'slots',
+  'vectors',
   'combine',
   'dot',
   'norm',

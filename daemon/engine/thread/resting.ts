@@ -50,7 +50,7 @@ export function createRestingEngine(start: () => Engine): Engine & Resting {
     score: (request) => during((one) => one.score(request)),
     train: (request) => during((one) => one.train(request)),
     gradient: (request) => during((one) => one.gradient(request)),
-    slots: () => during((one) => one.slots()),
+    vectors: () => during((one) => one.vectors()),
     combine: (request) => during((one) => one.combine(request)),
     dot: (request) => during((one) => one.dot(request)),
     norm: (request) => during((one) => one.norm(request)),

@@ -4,7 +4,7 @@
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Weights } from '../decoder.ts'
 import type { Engine, EngineInfo, GenerateOptions, WithProgress } from '../engine.ts'
-import { type HostOptions, openProcess, openThread } from './host.ts'
+import { type EngineWorkerOptions, openProcess, openThread } from './engine-worker.ts'
 import {
   PLAIN_CALLS,
   type PlainCall,
@@ -13,7 +13,7 @@ import {
   type WorkerReply,
 } from './messages.ts'
 
-interface EngineThreadOptions extends HostOptions {
+interface EngineThreadOptions extends EngineWorkerOptions {
   /** Run in a separate process instead of a thread. */
   isProcess?: boolean
   /** Called with notices for the user, such as that memory was short. */
@@ -95,7 +95,7 @@ export function createEngineThread({
     fail(
       reason === undefined ? closed() : new WaggleError('E_ENGINE', reason, { data: { trouble: 'device' } }),
     )
-  const host = (isProcess ? openProcess : openThread)(where, { onReply, onEnd })
+  const worker = (isProcess ? openProcess : openThread)(where, { onReply, onEnd })
 
   const call = <T>(
     engine: number,
@@ -105,24 +105,24 @@ export function createEngineThread({
     const { signal, control, ...told } = options
     if (dead) return Promise.reject(dead)
     const id = ++lastId
-    const abort = (): void => host.cut({ id })
+    const abort = (): void => worker.cut({ id })
     let unlisten: (() => void) | undefined
     return new Promise<unknown>((resolve, reject) => {
       pending.set(id, { resolve, reject, ...told })
-      host.hold(true)
+      worker.hold(true)
       if (signal?.aborted) abort()
       signal?.addEventListener('abort', abort, { once: true })
-      unlisten = control?.listen((samples) => host.cut({ id, samples }))
-      host.post({ id, engine, ...body } as WorkerCall)
+      unlisten = control?.listen((samples) => worker.cut({ id, samples }))
+      worker.post({ id, engine, ...body } as WorkerCall)
     }).finally(() => {
       signal?.removeEventListener('abort', abort)
       unlisten?.()
-      if (pending.size === 0) host.hold(false)
+      if (pending.size === 0) worker.hold(false)
     }) as Promise<T>
   }
   const stop = (): Promise<void> => {
     isEnding = true
-    return host.stop()
+    return worker.stop()
   }
 
   return {

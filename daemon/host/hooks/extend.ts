@@ -21,7 +21,7 @@ interface ExtendParts {
 }
 
 /** Maximum number of calls of a plugin's `extend` per round, because some requests cost no tokens. */
-const MOST_ASKED = 64
+const MAX_ASKED = 64
 
 export function createExtend({
   window,
@@ -55,7 +55,7 @@ export function createExtend({
     const work: Work[] = []
     for (const one of withHook('extend')) {
       const times = asked.get(one) ?? 0
-      if (times >= MOST_ASKED) continue
+      if (times >= MAX_ASKED) continue
       asked.set(one, times + 1)
       const known = ids.get(one) ?? new Set()
       ids.set(one, known)

@@ -1,7 +1,7 @@
 // Selects the next prompts: the picker does it, using the weights of all `weigh` hooks. If it fails, the default picker
 // does.
 
-import type { Ask, SelectView } from '../../../protocol/plugin/index.ts'
+import type { PromptRequest, SelectView } from '../../../protocol/plugin/index.ts'
 import type { Active, Window } from '../active.ts'
 import type { Call } from '../call.ts'
 import { checkAsks, checkWeights } from '../checks.ts'
@@ -17,7 +17,7 @@ interface PickParts {
   isIn(one: Active): boolean
 }
 
-export async function pick(view: SelectView, want: number, parts: PickParts): Promise<Ask[]> {
+export async function pick(view: SelectView, want: number, parts: PickParts): Promise<PromptRequest[]> {
   const { picker, standIn, call, window } = parts
   const weights = await weightsOf(view, parts)
   const seen: SelectView = weights ? { ...view, weights } : view

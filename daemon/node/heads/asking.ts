@@ -27,8 +27,8 @@ export interface Asking {
 }
 
 /** Peers that are asked in one exchange. */
-const MOST_PEERS = 8
-const MOST_REMEMBERED = 1024
+const MAX_PEERS = 8
+const MAX_REMEMBERED = 1024
 
 export function createAsking(
   { size, lineage }: { size: number; lineage: string },
@@ -56,7 +56,7 @@ export function createAsking(
     }
     fetched.delete(peer)
     fetched.set(peer, head.hash)
-    if (fetched.size > MOST_REMEMBERED) fetched.delete(fetched.keys().next().value!)
+    if (fetched.size > MAX_REMEMBERED) fetched.delete(fetched.keys().next().value!)
     wake()
   }
 
@@ -66,7 +66,7 @@ export function createAsking(
         .filter(({ id, connected }) => connected && isTrusted(id))
         .map(({ id }) => ({ id, order: random() }))
         .sort((a, b) => a.order - b.order)
-        .slice(0, MOST_PEERS)
+        .slice(0, MAX_PEERS)
         .map(({ id }) => id),
     hasNone: (peer) => without.has(peer),
     forget(peer) {

@@ -57,14 +57,14 @@ export interface NodeHeads {
 /** Optimizer steps between two exchanges. */
 const EVERY = 2
 /** Larger models exchange nothing while all their parameters are trained: four copies of them are held meanwhile. */
-const MOST_VALUES = 64e6
+const MAX_VALUES = 64e6
 /** How long a user who joins a peer waits for its weights. They are exchanged later as well. */
 const MEET_MS = 120_000
 
 export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const { policy, phases, now } = parts
   const layout = layoutOf(policy.spec)
-  const isOn = (): boolean => layout.size <= MOST_VALUES && parts.isOn()
+  const isOn = (): boolean => layout.size <= MAX_VALUES && parts.isOn()
   const exchange = createHeadExchange({
     layout,
     origin: () => toVector(layout, policy.initial),

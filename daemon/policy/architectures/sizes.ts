@@ -16,8 +16,8 @@ interface FamilyOptions {
 }
 
 /** Far above any published model; a file with larger values is broken. */
-const MOST_LAYERS = 1024
-const MOST_HEADS = 4096
+const MAX_LAYERS = 1024
+const MAX_HEADS = 4096
 
 /**
  * The spec of a plain decoder with the sizes in config.json, to which a family adds its differences. Throws E_MODEL for
@@ -33,8 +33,8 @@ export function readSizes(
   requireValue(config, 'tie_word_embeddings', true, false)
   if (!hasLocalLayers) requireFullAttention(config)
   const width = wholeNumber(config, 'hidden_size')
-  const heads = wholeNumber(config, 'num_attention_heads', { most: MOST_HEADS })
-  const kvHeads = wholeNumber(config, 'num_key_value_heads', { fallback: heads, most: MOST_HEADS })
+  const heads = wholeNumber(config, 'num_attention_heads', { most: MAX_HEADS })
+  const kvHeads = wholeNumber(config, 'num_key_value_heads', { fallback: heads, most: MAX_HEADS })
   const headWidth = wholeNumber(config, 'head_dim', { fallback: width / heads, most: 2 ** 16 })
   if (heads % kvHeads !== 0) {
     throw new WaggleError(
@@ -46,7 +46,7 @@ export function readSizes(
   return {
     vocabulary: wholeNumber(config, 'vocab_size'),
     width,
-    layers: wholeNumber(config, 'num_hidden_layers', { most: MOST_LAYERS }),
+    layers: wholeNumber(config, 'num_hidden_layers', { most: MAX_LAYERS }),
     heads,
     kvHeads,
     headWidth,
@@ -63,7 +63,7 @@ export function readSizes(
 }
 
 function localLayers({ layer_types: types, ...config }: HuggingFaceConfig): LocalLayers {
-  const layers = wholeNumber(config, 'num_hidden_layers', { most: MOST_LAYERS })
+  const layers = wholeNumber(config, 'num_hidden_layers', { most: MAX_LAYERS })
   const isKnown = (type: unknown): boolean => type === 'full_attention' || type === 'sliding_attention'
   if (!Array.isArray(types) || types.length !== layers || !types.every(isKnown)) {
     throw new WaggleError(

@@ -36,9 +36,9 @@ export interface ChatTemplate {
   render(messages: readonly ChatMessage[], options: RenderOptions): string
 }
 
-const LIMIT_CHARS = 4 * 1024 * 1024
+const MAX_CHARS = 4 * 1024 * 1024
 /** The longest of published models' has 30,000 characters. */
-const LIMIT_SOURCE = 256 * 1024
+const MAX_SOURCE = 256 * 1024
 
 /**
  * `tokens` are the special tokens that templates refer to by name, such as bos_token. `toolUse` is the template of
@@ -63,7 +63,7 @@ export function createChatTemplate(
           add_generation_prompt: prompt,
           date_string: formatDate('%d %b %Y'),
         })
-        if (text.length > LIMIT_CHARS) throw new RangeError(`its text has ${text.length} characters`)
+        if (text.length > MAX_CHARS) throw new RangeError(`its text has ${text.length} characters`)
         return text
       })
     },
@@ -72,7 +72,7 @@ export function createChatTemplate(
 
 function parsed(source: string): Body {
   return guarded(() => {
-    if (source.length > LIMIT_SOURCE) throw new RangeError(`it has ${source.length} characters`)
+    if (source.length > MAX_SOURCE) throw new RangeError(`it has ${source.length} characters`)
     return parseTemplate(source)
   })
 }

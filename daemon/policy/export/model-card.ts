@@ -152,18 +152,18 @@ function shareOf({ own, foreign }: CardFacts): string[] {
 }
 
 /** Peers that a card names one by one. */
-const MOST_NAMED = 32
+const MAX_NAMED = 32
 
 function joinedOf({ joined, own }: CardFacts): string[] {
   if (!joined) return []
   const peers = [...joined.peers].sort((a, b) => b.heads - a.heads)
-  const rest = peers.slice(MOST_NAMED)
+  const rest = peers.slice(MAX_NAMED)
   const mine = own === undefined ? '' : ` beside ${own} of its own`
   return [
     '',
     `Weights of ${peers.length} ${peers.length === 1 ? 'peer were' : 'peers were'} averaged into these. By their own account, which nobody checked, ${joined.groups} groups are behind them${mine}:`,
     '',
-    ...peers.slice(0, MOST_NAMED).map(joinedText),
+    ...peers.slice(0, MAX_NAMED).map(joinedText),
     ...(rest.length > 0 ? [`- ${rest.length} more peers, ${sumOf(rest)} heads`] : []),
   ]
 }

@@ -63,8 +63,8 @@ export interface ModelSource {
 }
 
 /** A tokenizer with 250,000 entries takes about 20 MB, the other files a few kB. */
-const MOST_BYTES: Record<string, number> = { 'tokenizer.json': 128 * 1024 * 1024 }
-const MOST_BYTES_OTHERWISE = 16 * 1024 * 1024
+const MAX_BYTES: Record<string, number> = { 'tokenizer.json': 128 * 1024 * 1024 }
+const MAX_BYTES_OTHERWISE = 16 * 1024 * 1024
 /** `models--org--name/snapshots/<commit>`, where links lead to `models--org--name/blobs`. */
 const SNAPSHOT = /[\\/]models--[^\\/]+[\\/]snapshots[\\/][^\\/]+[\\/]?$/
 
@@ -119,7 +119,7 @@ async function readText(directory: string, name: string, disk: Disk): Promise<st
   }
   const { file, size } = await openInside(path, await rootOf(directory, disk), disk)
   try {
-    const most = MOST_BYTES[name] ?? MOST_BYTES_OTHERWISE
+    const most = MAX_BYTES[name] ?? MAX_BYTES_OTHERWISE
     if (size > most) {
       throw new WaggleError('E_MODEL', `${path} has ${size} bytes; that is no ${name}`, {
         hint: `At most ${most} are read. Download the model again.`,

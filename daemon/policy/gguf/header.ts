@@ -28,7 +28,7 @@ export type MetadataValue =
 
 export type Metadata = ReadonlyMap<string, MetadataValue>
 
-export interface TensorPlace {
+export interface TensorLocation {
   type: TensorTypeName
   /** Rows first, as in Hugging Face's files. The GGUF file has the reverse order. */
   shape: readonly number[]
@@ -43,20 +43,20 @@ export interface Header {
   metadata: Metadata
   /** Each entry exactly as it is in the file: key, type and value. */
   encoded: ReadonlyMap<string, Uint8Array>
-  tensors: ReadonlyMap<string, TensorPlace>
+  tensors: ReadonlyMap<string, TensorLocation>
 }
 
 const VERSIONS = [2, 3]
 const LONGEST_KEY = 65_535
 /** ggml's limits. */
 const LONGEST_NAME = 63
-const MOST_DIMENSIONS = 4
+const MAX_DIMENSIONS = 4
 const DEFAULT_ALIGNMENT = 32
 /** The chat template of any published model is far shorter. */
 const LONGEST_TEXT = 16 * 1024 * 1024
 /** Bytes of the smallest entry (key length, type, value) and tensor (name length, rank, one size, type, offset). */
-const LEAST_ENTRY = 8 + 4 + 1
-const LEAST_TENSOR = 8 + 4 + 8 + 4 + 8
+const MIN_ENTRY = 8 + 4 + 1
+const MIN_TENSOR = 8 + 4 + 8 + 4 + 8
 
 /** Throws NeedsMore if `source.bytes` is too short for the header. */
 export function parseHeader(source: Source): Header {
@@ -64,7 +64,7 @@ export function parseHeader(source: Source): Header {
   requireVersion(from)
   const tensorCount = from.u64('the number of tensors')
   const entryCount = from.u64('the number of metadata entries')
-  requireRoom(from, 'metadata entries', entryCount, LEAST_ENTRY)
+  requireRoom(from, 'metadata entries', entryCount, MIN_ENTRY)
   const metadata = new Map<string, MetadataValue>()
   const encoded = new Map<string, Uint8Array>()
   for (let i = 0; i < entryCount; i++) {
@@ -74,8 +74,8 @@ export function parseHeader(source: Source): Header {
     metadata.set(key, readValue(from, key))
     encoded.set(key, source.bytes.subarray(start, from.at))
   }
-  requireRoom(from, 'tensors', tensorCount, LEAST_TENSOR)
-  const tensors = new Map<string, TensorPlace>()
+  requireRoom(from, 'tensors', tensorCount, MIN_TENSOR)
+  const tensors = new Map<string, TensorLocation>()
   for (let i = 0; i < tensorCount; i++) {
     const name = from.text('the name of a tensor', LONGEST_NAME)
     if (tensors.has(name)) throw from.fail(`there are two tensors called ${quote(name)}`)
@@ -187,11 +187,11 @@ function readArray(from: Bytes, key: string): MetadataValue {
   return new Packed(bytes.buffer)
 }
 
-function readTensor(from: Bytes, name: string): TensorPlace {
+function readTensor(from: Bytes, name: string): TensorLocation {
   const shown = `tensor ${quote(name)}`
   const dimensions = from.u32()
-  if (dimensions < 1 || dimensions > MOST_DIMENSIONS) {
-    throw from.fail(`${shown} has ${dimensions} dimensions; 1 to ${MOST_DIMENSIONS} are possible`)
+  if (dimensions < 1 || dimensions > MAX_DIMENSIONS) {
+    throw from.fail(`${shown} has ${dimensions} dimensions; 1 to ${MAX_DIMENSIONS} are possible`)
   }
   const shape: number[] = []
   let length = 1
@@ -219,10 +219,10 @@ function readTensor(from: Bytes, name: string): TensorPlace {
 
 /** The tensors, in the order of their bytes, with `start` counted from the start of the file. */
 function placed(
-  tensors: Map<string, TensorPlace>,
+  tensors: Map<string, TensorLocation>,
   { dataStart, alignment, fileBytes }: { dataStart: number; alignment: number; fileBytes: number },
   from: Bytes,
-): Map<string, TensorPlace> {
+): Map<string, TensorLocation> {
   let end = 0
   const inOrder = [...tensors].sort(([, a], [, b]) => a.start - b.start || a.bytes - b.bytes)
   for (const [name, { start, bytes }] of inOrder) {
@@ -238,5 +238,7 @@ function placed(
       )
     }
   }
-  return new Map(inOrder.map(([name, place]) => [name, { ...place, start: dataStart + place.start }]))
+  return new Map(
+    inOrder.map(([name, location]) => [name, { ...location, start: dataStart + location.start }]),
+  )
 }

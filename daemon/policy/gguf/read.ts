@@ -8,17 +8,17 @@ import { toFloat32 } from '../safetensors/dtypes.ts'
 import { attempt, openInside } from '../safetensors/folder.ts'
 import { count, modelError, quote } from '../safetensors/json.ts'
 import { NeedsMore } from './bytes.ts'
-import { type Header, type Metadata, parseHeader, type TensorPlace } from './header.ts'
+import { type Header, type Metadata, parseHeader, type TensorLocation } from './header.ts'
 import { TENSOR_TYPES, type TensorType } from './types.ts'
 import { blocksRoom, partOf, shiftMinimums, toFloats, unpackedRoom } from './unpacked.ts'
 
-export type { Metadata, MetadataValue, TensorPlace } from './header.ts'
+export type { Metadata, MetadataValue, TensorLocation as TensorPlace } from './header.ts'
 
 /** About this many bytes per read: few enough to stay in a processor's cache along with the result. */
 const PIECE_BYTES = 256 * 1024
 const FIRST_BYTES = 4 * 1024 * 1024
 /** A vocabulary of 250,000 tokens takes 10 MB. */
-const MOST_HEADER_BYTES = 256 * 1024 * 1024
+const MAX_HEADER_BYTES = 256 * 1024 * 1024
 
 export interface ReadOptions {
   /** Index of the first value; 0 if left out. */
@@ -32,7 +32,7 @@ export interface Gguf {
   readonly metadata: Metadata
   /** Each metadata entry exactly as it is in the file. */
   readonly encoded: ReadonlyMap<string, Uint8Array>
-  readonly tensors: ReadonlyMap<string, TensorPlace>
+  readonly tensors: ReadonlyMap<string, TensorLocation>
   /**
    * The values as F32. With `to`, only as many as fit into it, starting with the `at`-th; both must be whole blocks.
    * `heed` is called with the bytes of the file.
@@ -48,44 +48,44 @@ export async function openGguf({ path }: { path: string }, { disk }: { disk: Dis
   const { file, size } = await openInside(path, undefined, disk)
   try {
     const { metadata, encoded, tensors } = await readHeader(file, size, where)
-    const placeOf = (name: string): TensorPlace => {
-      const place = tensors.get(name)
-      if (place) return place
+    const locationOf = (name: string): TensorLocation => {
+      const location = tensors.get(name)
+      if (location) return location
       const hint = 'The model is of another architecture, or a part of it was not saved.'
       throw modelError(where, `there is no tensor ${quote(name)}`, hint)
     }
     const spare: Uint8Array[] = []
-    const pieces = (place: TensorPlace, at: number, count: number) =>
-      piecesOf(file, place, { at, count, where, spare, fileBytes: size })
+    const pieces = (location: TensorLocation, at: number, count: number) =>
+      piecesOf(file, location, { at, count, where, spare, fileBytes: size })
     return {
       where,
       metadata,
       encoded,
       tensors,
       async readFloat32(name, to, { at = 0, heed } = {}) {
-        const place = placeOf(name)
-        if (to && at + to.length > place.length)
-          throw new RangeError(`${name} has ${place.length} values, not ${at + to.length}`)
-        const out = to ?? new Float32Array(place.length)
-        const { quantized } = typeOf(place)
-        const room = quantized && unpackedRoom(Math.min(pieceValues(place), out.length), quantized)
-        for await (const { bytes, count, done } of pieces(place, at, out.length)) {
+        const location = locationOf(name)
+        if (to && at + to.length > location.length)
+          throw new RangeError(`${name} has ${location.length} values, not ${at + to.length}`)
+        const out = to ?? new Float32Array(location.length)
+        const { quantized } = typeOf(location)
+        const room = quantized && unpackedRoom(Math.min(pieceValues(location), out.length), quantized)
+        for await (const { bytes, count, done } of pieces(location, at, out.length)) {
           heed?.(bytes)
           if (quantized && room) {
-            quantized.unpack(bytes, count / typeOf(place).values, room)
+            quantized.unpack(bytes, count / typeOf(location).values, room)
             toFloats(room, count, quantized, out, done)
-          } else toFloat32(place.type as FloatType, floatsIn(place.type as FloatType, bytes), out, done)
+          } else toFloat32(location.type as FloatType, floatsIn(location.type as FloatType, bytes), out, done)
         }
         return out
       },
       async readBlocks(name, { heed } = {}) {
-        const place = placeOf(name)
-        const { quantized } = typeOf(place)
+        const location = locationOf(name)
+        const { quantized } = typeOf(location)
         if (!quantized) throw new RangeError(`${name} is not quantized`)
-        const out = blocksRoom(place.length, quantized)
-        for await (const { bytes, count, done } of pieces(place, 0, place.length)) {
+        const out = blocksRoom(location.length, quantized)
+        for await (const { bytes, count, done } of pieces(location, 0, location.length)) {
           heed?.(bytes)
-          quantized.unpack(bytes, count / typeOf(place).values, partOf(out, done))
+          quantized.unpack(bytes, count / typeOf(location).values, partOf(out, done))
         }
         shiftMinimums(out, quantized)
         return out
@@ -101,14 +101,14 @@ export async function openGguf({ path }: { path: string }, { disk }: { disk: Dis
 /** Reads more and more of the start of the file until it contains the whole header. */
 async function readHeader(file: DiskFile, fileBytes: number, where: string): Promise<Header> {
   for (let wanted = FIRST_BYTES; ; wanted *= 4) {
-    const bytes = Buffer.alloc(Math.min(wanted, fileBytes, MOST_HEADER_BYTES))
+    const bytes = Buffer.alloc(Math.min(wanted, fileBytes, MAX_HEADER_BYTES))
     await fill(file, bytes, 0, where)
     try {
       return parseHeader({ bytes, fileBytes, where })
     } catch (error) {
       if (!(error instanceof NeedsMore)) throw error
-      if (wanted < MOST_HEADER_BYTES) continue
-      const problem = `the header is longer than ${count(MOST_HEADER_BYTES)}`
+      if (wanted < MAX_HEADER_BYTES) continue
+      const problem = `the header is longer than ${count(MAX_HEADER_BYTES)}`
       throw modelError(where, problem, 'No published model needs as much. Do not trust this one.', error)
     }
   }
@@ -116,13 +116,13 @@ async function readHeader(file: DiskFile, fileBytes: number, where: string): Pro
 
 type FloatType = 'F32' | 'F16' | 'BF16'
 
-function typeOf({ type }: TensorPlace): TensorType {
+function typeOf({ type }: TensorLocation): TensorType {
   return TENSOR_TYPES[type]
 }
 
 /** Number of values in a piece. */
-function pieceValues(place: TensorPlace): number {
-  const { values, bytes } = typeOf(place)
+function pieceValues(location: TensorLocation): number {
+  const { values, bytes } = typeOf(location)
   return Math.max(1, Math.floor(PIECE_BYTES / bytes)) * values
 }
 
@@ -144,16 +144,16 @@ interface PiecesOptions {
  */
 async function* piecesOf(
   file: DiskFile,
-  place: TensorPlace,
+  location: TensorLocation,
   { at, count, where, spare, fileBytes }: PiecesOptions,
 ): AsyncGenerator<{ bytes: Uint8Array; count: number; done: number }> {
-  const { values, bytes } = typeOf(place)
+  const { values, bytes } = typeOf(location)
   const bytesOf = (some: number): number => (some / values) * bytes
-  const most = pieceValues(place)
+  const most = pieceValues(location)
   const arrays = [0, 1].map(() => spare.pop() ?? new Uint8Array(Math.min(PIECE_BYTES, fileBytes)))
   const read = async (done: number): Promise<Uint8Array> => {
     const piece = arrays[(done / most) % 2]!.subarray(0, bytesOf(Math.min(most, count - done)))
-    await fill(file, piece, place.start + bytesOf(at + done), where)
+    await fill(file, piece, location.start + bytesOf(at + done), where)
     return piece
   }
   let next = read(0)

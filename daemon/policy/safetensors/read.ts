@@ -29,7 +29,7 @@ export interface Weights {
   close(): Promise<void>
 }
 
-interface Placed {
+interface LocatedTensor {
   info: TensorInfo
   file: DiskFile
   where: string
@@ -56,18 +56,18 @@ export async function openWeights(
     const facts = await attempt(path, async () => disk.stat(await disk.realPath(path)))
     if (facts?.kind !== 'directory') {
       const { tensors, metadata, file } = await open(path, undefined)
-      return weights(place(tensors, file, basename(path)), metadata, close)
+      return weights(locate(tensors, file, basename(path)), metadata, close)
     }
     const root = await attempt(path, () => disk.realPath(within ?? path))
     const names = await attempt(path, () => disk.readDirectory(path))
     if (names.includes(WEIGHTS_FILE)) {
       const { tensors, metadata, file } = await open(join(path, WEIGHTS_FILE), root)
-      return weights(place(tensors, file, WEIGHTS_FILE), metadata, close)
+      return weights(locate(tensors, file, WEIGHTS_FILE), metadata, close)
     }
     if (!names.includes(WEIGHTS_INDEX_FILE)) throw noWeights(path, names)
 
     const map = await readIndex(join(path, WEIGHTS_INDEX_FILE), root, disk)
-    const placed = new Map<string, Placed>()
+    const placed = new Map<string, LocatedTensor>()
     for (const shard of new Set(map.values())) {
       const { tensors, file } = await open(join(path, shard), root)
       for (const [name, info] of tensors) {
@@ -86,22 +86,22 @@ export async function openWeights(
   }
 }
 
-function place(tensors: Map<string, TensorInfo>, file: DiskFile, where: string): Map<string, Placed> {
+function locate(tensors: Map<string, TensorInfo>, file: DiskFile, where: string): Map<string, LocatedTensor> {
   return new Map([...tensors].map(([name, info]) => [name, { info, file, where }] as const))
 }
 
 function weights(
-  placed: Map<string, Placed>,
+  placed: Map<string, LocatedTensor>,
   metadata: Record<string, string>,
   close: () => Promise<void>,
 ): Weights {
-  const find = (name: string): Placed => {
+  const find = (name: string): LocatedTensor => {
     const found = placed.get(name)
     if (found) return found
     const hint = 'The model is of another architecture, or a part of it was not saved.'
     throw modelError('weights', `there is no tensor ${quote(name)}`, hint)
   }
-  const fill = async ({ info, file, where }: Placed, into: TensorData, offset: number) => {
+  const fill = async ({ info, file, where }: LocatedTensor, into: TensorData, offset: number) => {
     const bytes = new Uint8Array(into.buffer, into.byteOffset, into.byteLength)
     const got = await attempt(where, () => file.read(bytes, info.start + offset))
     if (got === bytes.length) return

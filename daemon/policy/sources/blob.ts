@@ -11,14 +11,14 @@ import { errnoOf, explainErrno } from '../../store/disk.ts'
 import { type HubFetch, unreachable } from './hub-fetch.ts'
 import type { HubFile } from './hub-files.ts'
 
-export interface BlobPlace {
+export interface BlobFolders {
   /** `models--org--name`. */
   repository: string
   snapshot: string
 }
 
 /** Bytes of the file that are already on disk, whether complete or partial. */
-export async function bytesThere(file: HubFile, { repository }: BlobPlace): Promise<number> {
+export async function bytesThere(file: HubFile, { repository }: BlobFolders): Promise<number> {
   const blob = join(repository, 'blobs', file.hash.hex)
   return (await sizeOf(blob)) ?? Math.min(file.size, (await sizeOf(partialOf(blob))) ?? 0)
 }
@@ -26,7 +26,7 @@ export async function bytesThere(file: HubFile, { repository }: BlobPlace): Prom
 interface BlobOptions {
   file: HubFile
   url: string
-  place: BlobPlace
+  folders: BlobFolders
   /** Most reconnects in a row that bring no new bytes. */
   attempts?: number
   onBytes?: ((count: number) => void) | undefined
@@ -34,13 +34,13 @@ interface BlobOptions {
 }
 
 export async function fetchBlob(
-  { file, url, place, attempts = 5, onBytes, signal }: BlobOptions,
+  { file, url, folders, attempts = 5, onBytes, signal }: BlobOptions,
   { fetch, sleep }: { fetch: HubFetch; sleep(ms: number, signal?: AbortSignal): Promise<void> },
 ): Promise<void> {
-  const blob = join(place.repository, 'blobs', file.hash.hex)
+  const blob = join(folders.repository, 'blobs', file.hash.hex)
   try {
-    await mkdir(join(place.repository, 'blobs'), { recursive: true })
-    await mkdir(place.snapshot, { recursive: true })
+    await mkdir(join(folders.repository, 'blobs'), { recursive: true })
+    await mkdir(folders.snapshot, { recursive: true })
     if ((await sizeOf(blob)) !== file.size) {
       for (let idle = 0; ; ) {
         const before = (await sizeOf(partialOf(blob))) ?? 0
@@ -57,7 +57,7 @@ export async function fetchBlob(
         if ((await sizeOf(blob)) !== file.size) throw error
       })
     }
-    await link(blob, join(place.snapshot, file.name))
+    await link(blob, join(folders.snapshot, file.name))
   } catch (cause) {
     if (errnoOf(cause) === '' || cause instanceof WaggleError) throw cause
     throw new WaggleError('E_MODEL', `${file.name} cannot be written to the cache: ${explainErrno(cause)}`, {
@@ -71,7 +71,7 @@ const partialOf = (blob: string): string => `${blob}.incomplete`
 
 /** Returns the error that interrupted the connection; undefined once the file is complete. */
 async function receive(
-  { file, url, partial, onBytes, signal }: Omit<BlobOptions, 'place'> & { partial: string },
+  { file, url, partial, onBytes, signal }: Omit<BlobOptions, 'folders'> & { partial: string },
   fetch: HubFetch,
 ): Promise<unknown> {
   const there = (await sizeOf(partial)) ?? 0

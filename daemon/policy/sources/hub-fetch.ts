@@ -20,11 +20,11 @@ export interface HubFetchParts {
 type HeaderList = ConstructorParameters<typeof Headers>[0]
 export type HubFetch = (url: string | URL, init?: { headers?: HeaderList }) => Promise<Response>
 
-const MOST_REDIRECTS = 5
+const MAX_REDIRECTS = 5
 const HEADER_MS = 30_000
 /** A host that cannot be reached now will hardly be reachable in a minute. */
 const CONNECT_ATTEMPTS = 3
-const MOST_WAIT_MS = 60_000
+const MAX_WAIT_MS = 60_000
 const BUSY = new Set([408, 429, 500, 502, 503, 504])
 
 /** A fetch that returns the last answer, whatever its status. Throws E_MODEL without one, or for an unsafe redirect. */
@@ -36,7 +36,7 @@ export function createHubFetch(
 
   async function once(url: URL, given: HeaderList | undefined): Promise<Response> {
     let at = url
-    for (let hops = 0; hops <= MOST_REDIRECTS; hops++) {
+    for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
       const headers = new Headers(given)
       headers.delete('authorization')
       headers.set('user-agent', 'waggle')
@@ -59,7 +59,7 @@ export function createHubFetch(
       }
       at = next
     }
-    throw new WaggleError('E_MODEL', `${url.host} sends on more than ${MOST_REDIRECTS} times`, {
+    throw new WaggleError('E_MODEL', `${url.host} sends on more than ${MAX_REDIRECTS} times`, {
       hint: 'Try again later, or set HF_ENDPOINT to another mirror.',
     })
   }
@@ -116,7 +116,7 @@ function withoutEncoding(headers: Headers): Headers {
 
 function waitMs(attempt: number, retryAfter: string | null): number {
   const asked = retryAfter !== null && /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) * 1000 : 0
-  return Math.min(MOST_WAIT_MS, Math.max(asked, 1000 * 2 ** (attempt - 1)))
+  return Math.min(MAX_WAIT_MS, Math.max(asked, 1000 * 2 ** (attempt - 1)))
 }
 
 export function unreachable(url: URL, cause: unknown): WaggleError {

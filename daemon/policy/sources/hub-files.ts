@@ -32,7 +32,7 @@ const RULES: ReadonlyArray<readonly [RegExp, number]> = [
   [/^(README\.md|LICEN[CS]E(\.(md|txt))?|NOTICE(\.(md|txt))?)$/i, 4 * MB],
   [/^[A-Za-z0-9][A-Za-z0-9._-]{0,200}\.safetensors$/, 64 * 1024 * MB],
 ]
-export const MOST_TOTAL_BYTES = 256 * 1024 * MB
+export const MAX_TOTAL_BYTES = 256 * 1024 * MB
 
 /**
  * The files that may be fetched, small ones first. Which of the weights among them are needed is decided later. Throws

@@ -9,10 +9,10 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import type { Disk } from '../../store/disk.ts'
 import { readIndex, WEIGHTS_FILE, WEIGHTS_INDEX_FILE } from '../safetensors/folder.ts'
-import { type BlobPlace, bytesThere, fetchBlob } from './blob.ts'
+import { type BlobFolders, bytesThere, fetchBlob } from './blob.ts'
 import { COMMIT, repositoryFolder } from './cache.ts'
 import { boundedFetch, createHubFetch, type HubFetchParts } from './hub-fetch.ts'
-import { allowedFiles, type HubFile, type ListedFile, MOST_TOTAL_BYTES, noSafetensors } from './hub-files.ts'
+import { allowedFiles, type HubFile, type ListedFile, MAX_TOTAL_BYTES, noSafetensors } from './hub-files.ts'
 import { type HubReference, showReference } from './reference.ts'
 
 const DEFAULT_ENDPOINT = 'https://huggingface.co'
@@ -40,8 +40,8 @@ export interface DownloadParts extends HubFetchParts {
   freeBytes(path: string): Promise<number | undefined>
 }
 
-const MOST_FILES = 10_000
-const MOST_ANSWER_BYTES = 32 * 1024 * 1024
+const MAX_FILES = 10_000
+const MAX_ANSWER_BYTES = 32 * 1024 * 1024
 /** Free space to leave on the disk. */
 const SPARE_BYTES = 256 * 1024 * 1024
 
@@ -51,9 +51,9 @@ export async function downloadModel(
 ): Promise<{ directory: string; commit: string }> {
   const base = checkedEndpoint(endpoint)
   const fetch = createHubFetch({ endpoint: base, token, signal }, by)
-  const { commit, listed } = await lookUp(hub, base, boundedFetch(fetch, MOST_ANSWER_BYTES))
+  const { commit, listed } = await lookUp(hub, base, boundedFetch(fetch, MAX_ANSWER_BYTES))
   const repository = repositoryFolder(root, hub.name)
-  const place: BlobPlace = { repository, snapshot: join(repository, 'snapshots', commit) }
+  const folders: BlobFolders = { repository, snapshot: join(repository, 'snapshots', commit) }
   const files = allowedFiles(listed)
 
   let total = 0
@@ -62,13 +62,13 @@ export async function downloadModel(
     for (const file of some) {
       const url = `${base}/${hub.name}/resolve/${commit}/${encodeURIComponent(file.name)}`
       const tell = () => onProgress?.({ file: file.name, done, total })
-      done += await bytesThere(file, place)
+      done += await bytesThere(file, folders)
       tell()
       const onBytes = (count: number) => {
         done += count
         tell()
       }
-      await fetchBlob({ file, url, place, onBytes, signal }, { fetch, sleep: by.sleep })
+      await fetchBlob({ file, url, folders, onBytes, signal }, { fetch, sleep: by.sleep })
     }
   }
 
@@ -77,12 +77,12 @@ export async function downloadModel(
   total = sum(small) + sum(files.filter(isWeights))
   await mkdir(repository, { recursive: true })
   await fetchAll(small)
-  const weights = await weightsOf(files, place, hub, listed, by.disk)
+  const weights = await weightsOf(files, folders, hub, listed, by.disk)
   total = sum(small) + sum(weights)
-  await requireRoom(weights, place, by)
+  await requireRoom(weights, folders, by)
   await fetchAll(weights)
   if (!COMMIT.test(hub.revision)) await writeRef(join(repository, 'refs', ...hub.revision.split('/')), commit)
-  return { directory: place.snapshot, commit }
+  return { directory: folders.snapshot, commit }
 }
 
 async function lookUp(
@@ -103,7 +103,7 @@ async function lookUp(
     const listed: ListedFile[] = []
     for await (const entry of listFiles({ repo: hub.name, revision: sha, hubUrl: endpoint, fetch })) {
       listed.push(entry as ListedFile)
-      if (listed.length > MOST_FILES) throw new RangeError(`it lists more than ${MOST_FILES} files`)
+      if (listed.length > MAX_FILES) throw new RangeError(`it lists more than ${MAX_FILES} files`)
     }
     return { commit: sha, listed }
   } catch (cause) {
@@ -147,7 +147,7 @@ function lookUpError(hub: HubReference, endpoint: string, cause: unknown): Waggl
 /** model.safetensors, or the shards named by the index, which was fetched before. */
 async function weightsOf(
   files: readonly HubFile[],
-  place: BlobPlace,
+  folders: BlobFolders,
   hub: HubReference,
   listed: readonly ListedFile[],
   disk: Disk,
@@ -157,8 +157,8 @@ async function weightsOf(
   if (single) return [single]
   if (!find(WEIGHTS_INDEX_FILE)) throw noSafetensors(hub.name, listed)
   const index = await readIndex(
-    join(place.snapshot, WEIGHTS_INDEX_FILE),
-    await disk.realPath(place.repository),
+    join(folders.snapshot, WEIGHTS_INDEX_FILE),
+    await disk.realPath(folders.repository),
     disk,
   )
   return [...new Set(index.values())].map((shard) => {
@@ -172,28 +172,32 @@ async function weightsOf(
 
 async function requireRoom(
   weights: readonly HubFile[],
-  place: BlobPlace,
+  folders: BlobFolders,
   { freeBytes }: DownloadParts,
 ): Promise<void> {
   const total = sum(weights)
-  if (total > MOST_TOTAL_BYTES) {
+  if (total > MAX_TOTAL_BYTES) {
     throw new WaggleError(
       'E_MODEL',
-      `the weights have ${total} bytes, at most ${MOST_TOTAL_BYTES} are fetched`,
+      `the weights have ${total} bytes, at most ${MAX_TOTAL_BYTES} are fetched`,
       {
         hint: 'Choose a smaller model.',
       },
     )
   }
   let missing = SPARE_BYTES
-  for (const file of weights) missing += file.size - (await bytesThere(file, place))
-  const free = await freeBytes(place.repository)
+  for (const file of weights) missing += file.size - (await bytesThere(file, folders))
+  const free = await freeBytes(folders.repository)
   if (free === undefined || free >= missing || missing === SPARE_BYTES) return
   const mb = (bytes: number) => `${Math.ceil(bytes / 1e6)} MB`
-  throw new WaggleError('E_MODEL', `${mb(missing)} are needed in ${place.repository}, ${mb(free)} are free`, {
-    hint: 'Make room, or set HF_HOME to a disk that has some.',
-    data: { needed: missing, free },
-  })
+  throw new WaggleError(
+    'E_MODEL',
+    `${mb(missing)} are needed in ${folders.repository}, ${mb(free)} are free`,
+    {
+      hint: 'Make room, or set HF_HOME to a disk that has some.',
+      data: { needed: missing, free },
+    },
+  )
 }
 
 async function writeRef(path: string, commit: string): Promise<void> {

@@ -17,23 +17,23 @@ export interface LocalModel {
   bytes: number
 }
 
-interface LocalPlaces {
+interface UserFolders {
   env: NodeJS.ProcessEnv
   homedir: string
 }
 
 /** A manifest has a few hundred bytes. */
-const MOST_MANIFEST_BYTES = 64 * 1024
+const MAX_MANIFEST_BYTES = 64 * 1024
 /** Most entries to look at in one program's folders. */
-const MOST_ENTRIES = 10_000
+const MAX_ENTRIES = 10_000
 const OLLAMA_MODEL = 'application/vnd.ollama.image.model'
 
 /** Sorted by program and name. Models that cannot be read are left out. */
-export async function listLocal(places: LocalPlaces, { disk }: { disk: Disk }): Promise<LocalModel[]> {
+export async function listLocal(user: UserFolders, { disk }: { disk: Disk }): Promise<LocalModel[]> {
   const found: LocalModel[] = []
-  for (const root of ollamaRoots(places)) found.push(...(await ollamaModels(root, disk)))
-  for (const root of lmStudioRoots(places)) found.push(...(await ggufFiles(root, 'LM Studio', 3, disk)))
-  const hub = cacheRoot(places.env, places.homedir)
+  for (const root of ollamaRoots(user)) found.push(...(await ollamaModels(root, disk)))
+  for (const root of lmStudioRoots(user)) found.push(...(await ggufFiles(root, 'LM Studio', 3, disk)))
+  const hub = cacheRoot(user.env, user.homedir)
   for (const model of await ggufFiles(hub, 'hub', 4, disk)) {
     const match = /^models--([^/]+?)--([^/]+)\/snapshots\/[0-9a-f]{40}\/(.+)$/.exec(model.name)
     if (match) found.push({ ...model, name: `${match[1]}/${match[2]}/${match[3]}` })
@@ -41,14 +41,14 @@ export async function listLocal(places: LocalPlaces, { disk }: { disk: Disk }): 
   return found
 }
 
-function ollamaRoots({ env, homedir }: LocalPlaces): string[] {
+function ollamaRoots({ env, homedir }: UserFolders): string[] {
   // The second is where Ollama's system service on Linux keeps its models.
   return env.OLLAMA_MODELS
     ? [env.OLLAMA_MODELS]
     : [join(homedir, '.ollama', 'models'), '/usr/share/ollama/.ollama/models']
 }
 
-function lmStudioRoots({ homedir }: LocalPlaces): string[] {
+function lmStudioRoots({ homedir }: UserFolders): string[] {
   return [join(homedir, '.lmstudio', 'models'), join(homedir, '.cache', 'lm-studio', 'models')]
 }
 
@@ -105,7 +105,7 @@ async function filesUnder(root: string, depth: number, disk: Disk): Promise<stri
   async function walk(folder: string, left: number): Promise<void> {
     const names = await disk.readDirectory(folder).catch(() => [])
     for (const name of names.sort()) {
-      if (++looked > MOST_ENTRIES) return
+      if (++looked > MAX_ENTRIES) return
       const path = join(folder, name)
       const kind = (await disk.stat(path).catch(() => undefined))?.kind
       if (kind === 'directory' && left > 1) await walk(path, left - 1)
@@ -128,7 +128,7 @@ async function sizeOf(path: string, disk: Disk): Promise<number | undefined> {
 
 async function readText(path: string, disk: Disk): Promise<string | undefined> {
   const size = await sizeOf(path, disk)
-  if (size === undefined || size > MOST_MANIFEST_BYTES) return undefined
+  if (size === undefined || size > MAX_MANIFEST_BYTES) return undefined
   try {
     const file = await disk.open(await disk.realPath(path), 'read')
     try {

@@ -65,11 +65,11 @@ export interface Tokenizer {
  * Limits in processor time. Reading 250,000 tokens takes 0.5 s on a server core, and maybe ten times that on a small
  * board.
  */
-const LIMIT_MS = { read: 30_000, encode: 5000 }
+const MAX_MS = { read: 30_000, encode: 5000 }
 
 export function createTokenizer(files: TokenizerFiles): Tokenizer {
   const { tokenizer, config } = files
-  const core = attempt('tokenizer.json', LIMIT_MS.read, () => openTokenizer(tokenizer, config))
+  const core = attempt('tokenizer.json', MAX_MS.read, () => openTokenizer(tokenizer, config))
   const places = {
     ids: Array.isArray(files.generation) ? files.generation : [files.generation as JsonObject],
     texts: [config, files.specialTokens],
@@ -97,7 +97,7 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
     marked.every(([, { normalized }]) => !normalized) &&
     stopTokens.every((stop) => marked.some(([id]) => id === stop))
   const run = (text: string, add_special_tokens: boolean): Int32Array =>
-    attempt('tokenizer.json', LIMIT_MS.encode, () =>
+    attempt('tokenizer.json', MAX_MS.encode, () =>
       Int32Array.from(core.encode(text, { add_special_tokens }).ids),
     )
   const encode = (text: string): Int32Array => run(text, false)

@@ -16,9 +16,9 @@ import type { Sampler } from '../../engine/engine.ts'
 import type { Composed } from '../../host/contract.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { TaskBook } from '../tasks.ts'
-import { rolloutOf } from '../writing/landing.ts'
-import { makeOrder } from '../writing/orders.ts'
-import { beginSequence, type Order } from '../writing/sequence.ts'
+import { rolloutOf } from '../writing/group-of.ts'
+import { makeJob } from '../writing/jobs.ts'
+import { beginSequence, type PromptJob } from '../writing/sequence.ts'
 import { writeSequences } from '../writing/write.ts'
 import { detectableIn, kValues, passAll, passAt, shareOf } from './estimates.ts'
 import { heldOutPrompts } from './held-out.ts'
@@ -87,17 +87,17 @@ export async function scorePrompts(
     prompts.push(await heldOutPrompts(task, difficulty, promptsPerTask))
   const counts = prompts.map(({ length }) => length)
   const ends = { maxNewTokens, context: Number.POSITIVE_INFINITY }
-  const orders: Order[] = []
+  const orders: PromptJob[] = []
   for (const prompt of prompts.flat()) {
     const room = { maxNewTokens, context }
-    const order = await makeOrder({ prompt, rollouts: 1 }, undefined, room, { tokenizer, tasks, compose })
-    orders.push(order!)
+    const job = await makeJob({ prompt, rollouts: 1 }, undefined, room, { tokenizer, tasks, compose })
+    orders.push(job!)
   }
   const done = { sampled: { answers: 0, tokens: 0 }, greedy: { answers: 0, tokens: 0 } }
   /** Returns the scores of the answers to each order. */
   const ask = async (answers: number, how: keyof typeof done, at: At): Promise<number[][]> => {
-    const sequences = orders.map((order, i) =>
-      Array.from({ length: answers }, (_, j) => beginSequence(order, j * orders.length + i)),
+    const sequences = orders.map((job, i) =>
+      Array.from({ length: answers }, (_, j) => beginSequence(job, j * orders.length + i)),
     )
     const by = { sampler, tokenizer, compose }
     const onDone = (answers: number, tokens: number): void => {

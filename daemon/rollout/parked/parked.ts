@@ -5,19 +5,19 @@
 //
 // Groups taken for a round are saved until the round is over, so a crash loses nothing.
 
-import type { Place } from '../../../protocol/plugin/index.ts'
+import type { Span } from '../../../protocol/plugin/index.ts'
 import type { Finish, PromptCoordinates, TokenRow } from '../../../protocol/train/index.ts'
 import type { Composed } from '../../host/contract.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { TaskBook } from '../tasks.ts'
-import { beginSequence, type Order, replayAnswers, type Sequence } from '../writing/sequence.ts'
+import { beginSequence, type PromptJob, replayAnswers, type Sequence } from '../writing/sequence.ts'
 import { readParked, writeParked } from './parked-codec.ts'
 
 export interface ParkedSequence extends TokenRow {
   seed: number
   answerStart: number
   /** Token ranges of complete answers, if the task has turns. */
-  places: Place[]
+  spans: Span[]
   finish?: Finish
   arm?: string
   tainted: boolean
@@ -37,7 +37,7 @@ export interface ParkedGroups {
   /** Takes up to `most` of the oldest groups for a new round, and drops all that are not `wanted`. */
   take(most: number, wanted: (group: ParkedGroup) => boolean): ParkedGroup[]
   /** Call when the round is over. Drops the groups that were taken, and adds those parked in it. */
-  settle(parked: readonly ParkedGroup[]): void
+  endRound(parked: readonly ParkedGroup[]): void
   /** Call when the round failed. Puts the taken groups back at the front. */
   giveBack(): void
   clear(): void
@@ -59,7 +59,7 @@ export function createParkedGroups(): ParkedGroups {
       taken = waiting.splice(0, most)
       return taken
     },
-    settle(parked) {
+    endRound(parked) {
       taken = []
       waiting.push(...parked)
     },
@@ -79,11 +79,11 @@ export function createParkedGroups(): ParkedGroups {
   }
 }
 
-export function park(order: Order, sequences: readonly Sequence[], since: number): ParkedGroup {
+export function park(job: PromptJob, sequences: readonly Sequence[], since: number): ParkedGroup {
   return {
-    prompt: order.prompt,
-    conditioning: [...order.conditioning],
-    ...(order.composed ? { composed: order.composed } : {}),
+    prompt: job.prompt,
+    conditioning: [...job.conditioning],
+    ...(job.composed ? { composed: job.composed } : {}),
     since,
     sequences: sequences.map((one) => ({
       seed: one.seed,
@@ -94,7 +94,7 @@ export function park(order: Order, sequences: readonly Sequence[], since: number
       mask: one.mask,
       segments: one.segments,
       answerStart: one.answerStart,
-      places: one.places,
+      spans: one.spans,
       ...(one.finish === undefined ? {} : { finish: one.finish }),
       ...(one.arm === undefined ? {} : { arm: one.arm }),
       tainted: one.tainted,
@@ -106,7 +106,7 @@ export function park(order: Order, sequences: readonly Sequence[], since: number
 export function resume(
   group: ParkedGroup,
   by: { tasks: TaskBook; tokenizer: Tokenizer },
-): { order: Order; sequences: Sequence[]; since: number } | undefined {
+): { job: PromptJob; sequences: Sequence[]; since: number } | undefined {
   try {
     return restore(group, by)
   } catch {
@@ -118,11 +118,11 @@ export function resume(
 function restore(
   group: ParkedGroup,
   { tasks, tokenizer }: { tasks: TaskBook; tokenizer: Tokenizer },
-): { order: Order; sequences: Sequence[]; since: number } | undefined {
+): { job: PromptJob; sequences: Sequence[]; since: number } | undefined {
   const { prompt, composed, since } = group
   const task = tasks.find(prompt.task, prompt.taskVersion)
   if (!task) return undefined
-  const order: Order = {
+  const job: PromptJob = {
     prompt,
     rollouts: group.sequences.length,
     task,
@@ -131,10 +131,10 @@ function restore(
     composed,
   }
   const sequences = group.sequences.map((parked) => {
-    const begun = beginSequence(order, parked.seed)
-    replayAnswers(begun, parked.tokens, parked.places, tokenizer)
+    const begun = beginSequence(job, parked.seed)
+    replayAnswers(begun, parked.tokens, parked.spans, tokenizer)
     const { finish: _, ...played } = begun
     return { ...played, ...structuredClone(parked) }
   })
-  return { order, sequences, since }
+  return { job, sequences, since }
 }

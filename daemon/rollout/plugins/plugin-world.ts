@@ -49,8 +49,8 @@ export function createPluginWorld({ limits }: PluginWorldOptions, by: PluginWorl
             return { conditioning, completion }
           })
           const found = await speakerOf(role).scorer.score({ sequences, temperature: 1, hidden })
-          indices.forEach((i, place) => {
-            scores[i] = found[place]!
+          indices.forEach((i, row) => {
+            scores[i] = found[row]!
           })
         }),
       )

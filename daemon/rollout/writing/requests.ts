@@ -8,12 +8,12 @@ import type { Sampler } from '../../engine/engine.ts'
 import type { PluginRound, Work } from '../../host/contract.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { TaskBook } from '../tasks.ts'
-import { type LandingOptions, land, type Written } from './landing.ts'
-import { makeContinuation, makeOrder, type OrderParts } from './orders.ts'
+import { type GroupOptions, groupOf, type Written } from './group-of.ts'
+import { type JobParts, makeContinuation, makeJob } from './jobs.ts'
 import { beginSequence, continueSequence, type Sequence } from './sequence.ts'
 import { roomOf, type WriteOptions, writeSequences } from './write.ts'
 
-export interface RequestOptions extends WriteOptions, LandingOptions {
+export interface RequestOptions extends WriteOptions, GroupOptions {
   /** The model's token ids are 0 to vocabulary - 1. */
   vocabulary: number
   sampleSeed(): number
@@ -28,7 +28,7 @@ interface RequestParts {
 }
 
 /** Everything that a plugin requested under one name. */
-interface Landing {
+interface Answered {
   plugin: string
   work: Work[]
   written: Written[]
@@ -50,33 +50,33 @@ export async function answerRequests(
 ): Promise<{ groups: Group[]; tokens: number }> {
   const { hooks, tokenizer, tasks } = by
   const parts = { tokenizer, tasks, compose: hooks.compose.bind(hooks) }
-  const landings = new Map<string, Landing>()
+  const answers = new Map<string, Answered>()
   let tokens = 0
   while (hooks.extends && !options.signal?.aborted) {
-    const asked = await hooks.extend({ groups, landed: landedOf(landings) }, options.view)
+    const asked = await hooks.extend({ groups, landed: landedOf(answers) }, options.view)
     if (asked.length === 0) break
-    const touched = new Set<Landing>()
+    const touched = new Set<Answered>()
     const pending: Pending[] = []
     for (const work of asked) {
       // Work that cannot be started gives no group, but must not fail the round.
       const begun = await beginWork(work, options, parts).catch(() => undefined)
       if (!begun) continue
-      const { order, sequences } = begun
-      const landing = landingFor(work, landings)
-      landing.work.push(work)
-      landing.written.push({ order, sequences })
-      touched.add(landing)
+      const { job, sequences } = begun
+      const answer = answerFor(work, answers)
+      answer.work.push(work)
+      answer.written.push({ job: job, sequences })
+      touched.add(answer)
       pending.push(...sequences.map((sequence) => ({ plugin: work.plugin, sequence })))
     }
     tokens += await writeWithin(pending, options, { ...by, ...parts })
-    for (const landing of touched) {
-      const group = land(landing.written, options, tokenizer, originOf(landing))
-      landing.group = group && (await hooks.reward(group))
+    for (const answer of touched) {
+      const group = groupOf(answer.written, options, tokenizer, originOf(answer))
+      answer.group = group && (await hooks.reward(group))
     }
   }
   return {
     tokens,
-    groups: [...landings.values()].flatMap(({ plugin, work, group }) =>
+    groups: [...answers.values()].flatMap(({ plugin, work, group }) =>
       group && !hooks.isOut(plugin) && work.some(({ request }) => request.keep === 'train') ? [group] : [],
     ),
   }
@@ -85,32 +85,32 @@ export async function answerRequests(
 async function beginWork(
   { request, rewrite, tainted: isTainted = false }: Work,
   options: RequestOptions,
-  parts: OrderParts,
+  parts: JobParts,
 ): Promise<Written | undefined> {
-  const order = request.prefix
+  const job = request.prefix
     ? makeContinuation(request, request.prefix, { ...options, isTainted }, parts)
-    : await makeOrder(request, rewrite, options, parts)
+    : await makeJob(request, rewrite, options, parts)
   const begin = (): Sequence =>
-    order!.prefix
-      ? continueSequence(order!, options.sampleSeed(), parts.tokenizer)
-      : beginSequence(order!, options.sampleSeed())
-  return order && { order, sequences: Array.from({ length: order.rollouts }, begin) }
+    job!.prefix
+      ? continueSequence(job!, options.sampleSeed(), parts.tokenizer)
+      : beginSequence(job!, options.sampleSeed())
+  return job && { job: job, sequences: Array.from({ length: job.rollouts }, begin) }
 }
 
 /** One plugin's requests with the same `into` share a group if they have the same prompt. */
-function landingFor({ plugin, request }: Work, landings: Map<string, Landing>): Landing {
+function answerFor({ plugin, request }: Work, answers: Map<string, Answered>): Answered {
   const under = (name: string): string => JSON.stringify([plugin, name])
-  const shared = landings.get(under(request.into ?? request.id))
+  const shared = answers.get(under(request.into ?? request.id))
   const fits = !shared || promptKey(shared.work[0]!.request.prompt) === promptKey(request.prompt)
   if (shared && fits) return shared
-  const landing: Landing = { plugin, work: [], written: [] }
-  landings.set(under(fits ? (request.into ?? request.id) : request.id), landing)
-  return landing
+  const answer: Answered = { plugin, work: [], written: [] }
+  answers.set(under(fits ? (request.into ?? request.id) : request.id), answer)
+  return answer
 }
 
-function landedOf(landings: ReadonlyMap<string, Landing>): Map<string, Map<string, Group>> {
+function landedOf(answers: ReadonlyMap<string, Answered>): Map<string, Map<string, Group>> {
   const landed = new Map<string, Map<string, Group>>()
-  for (const [key, { plugin, group }] of landings) {
+  for (const [key, { plugin, group }] of answers) {
     if (!group) continue
     const [, name] = JSON.parse(key) as [string, string]
     const own = landed.get(plugin) ?? new Map<string, Group>()
@@ -119,10 +119,10 @@ function landedOf(landings: ReadonlyMap<string, Landing>): Map<string, Map<strin
   return landed
 }
 
-function originOf({ plugin, work, written }: Landing): Origin {
+function originOf({ plugin, work, written }: Answered): Origin {
   const { request } = work[0]!
-  const { level } = written[0]!.order.composed?.origin ?? {}
-  const items = written.flatMap(({ order }) => order.composed?.origin.items ?? [])
+  const { level } = written[0]!.job.composed?.origin ?? {}
+  const items = written.flatMap(({ job }) => job.composed?.origin.items ?? [])
   return {
     plugin,
     request: request.into ?? request.id,

@@ -1,7 +1,7 @@
 // A rollout that is being written: its conditioning, the tokens drawn so far and, in an episode, the turns played. A
 // task without turns has one answer.
 
-import { beginPlay, type Place, type Play, playOn, type Task } from '../../../protocol/plugin/index.ts'
+import { beginPlay, type Play, playOn, type Span, type Task } from '../../../protocol/plugin/index.ts'
 import {
   appendGiven,
   appendWritten,
@@ -17,7 +17,7 @@ import type { Composed } from '../../host/contract.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 
 /** A prompt under one conditioning, and the number of rollouts to write for it. */
-export interface Order {
+export interface PromptJob {
   prompt: PromptCoordinates
   rollouts: number
   task: Task
@@ -33,14 +33,14 @@ export interface Order {
 interface Beginning {
   tokens: readonly number[]
   /** Token ranges of the complete answers, and the start of the answer to be continued; for tasks with turns. */
-  places: readonly Place[]
+  spans: readonly Span[]
   answerStart: number
   arm: string
   tainted: boolean
 }
 
 export interface Sequence extends TokenRow {
-  readonly order: Order
+  readonly job: PromptJob
   /** Sampling seed. */
   readonly seed: number
   /** Number of tokens in its prefix. */
@@ -48,7 +48,7 @@ export interface Sequence extends TokenRow {
   /** Index of the first token of the current answer. */
   answerStart: number
   /** Token ranges of earlier answers. */
-  places: Place[]
+  spans: Span[]
   play?: Play | undefined
   /** Set once the sequence has ended. */
   finish?: Finish | undefined
@@ -59,25 +59,25 @@ export interface Sequence extends TokenRow {
   fresh: number
 }
 
-export function beginSequence(order: Order, seed: number): Sequence {
-  const { environment } = order.task
+export function beginSequence(job: PromptJob, seed: number): Sequence {
+  const { environment } = job.task
   return {
     ...beginRow(),
-    ...{ order, seed },
-    given: order.prefix?.tokens.length ?? 0,
+    ...{ job, seed },
+    given: job.prefix?.tokens.length ?? 0,
     answerStart: 0,
-    places: [],
-    ...(environment ? { play: beginPlay(environment, order.instance) } : {}),
-    tainted: order.composed?.tainted ?? false,
+    spans: [],
+    ...(environment ? { play: beginPlay(environment, job.instance) } : {}),
+    tainted: job.composed?.tainted ?? false,
     fresh: 0,
   }
 }
 
 /** Begins a sequence with the order's prefix. Throws if the episode is over before the prefix ends. */
-export function continueSequence(order: Order, seed: number, tokenizer: Tokenizer): Sequence {
-  const sequence = beginSequence(order, seed)
-  const { tokens, places, answerStart, arm, tainted } = order.prefix!
-  replayAnswers(sequence, tokens, places, tokenizer)
+export function continueSequence(job: PromptJob, seed: number, tokenizer: Tokenizer): Sequence {
+  const sequence = beginSequence(job, seed)
+  const { tokens, spans, answerStart, arm, tainted } = job.prefix!
+  replayAnswers(sequence, tokens, spans, tokenizer)
   if (sequence.play?.done) throw new Error('an episode was over before its prefix ended')
   const begun = { ...sequence, ...beginRow(), answerStart, arm, tainted, finish: undefined }
   appendGiven(begun, tokens)
@@ -88,10 +88,10 @@ export function continueSequence(order: Order, seed: number, tokenizer: Tokenize
 export function replayAnswers(
   sequence: Sequence,
   tokens: readonly number[],
-  places: readonly Place[],
+  spans: readonly Span[],
   tokenizer: Tokenizer,
 ): void {
-  for (const { start, length } of places) {
+  for (const { start, length } of spans) {
     sequence.tokens = tokens.slice(0, start + length)
     sequence.answerStart = start
     endAnswer(sequence, 'stop', tokenizer)
@@ -102,12 +102,12 @@ export function replayAnswers(
  * The request to the sampler to continue this sequence. `room`: tokens that still fit; `most`: limit of the whole call.
  */
 export function sampleOf(sequence: Sequence, room: number, most: number): SampleRequest {
-  const { order, tokens, answerStart, given, places, seed } = sequence
+  const { job, tokens, answerStart, given, spans, seed } = sequence
   const drawn = tokens.length - Math.max(answerStart, given)
   return {
-    prompt: tokens.length === 0 ? order.conditioning : Int32Array.from([...order.conditioning, ...tokens]),
+    prompt: tokens.length === 0 ? job.conditioning : Int32Array.from([...job.conditioning, ...tokens]),
     // Each turn gets its own random numbers.
-    seed: (seed ^ Math.imul(places.length, 0x9e3779b1)) >>> 0,
+    seed: (seed ^ Math.imul(spans.length, 0x9e3779b1)) >>> 0,
     ...(drawn > 0 ? { drawn } : {}),
     // If there is no room, the sampler refuses the request.
     ...(room >= 1 && room < most ? { maxNewTokens: room } : {}),
@@ -130,19 +130,19 @@ export function appendReply(sequence: Sequence, reply: Int32Array): void {
  * the environment's observation.
  */
 export function endAnswer(sequence: Sequence, finish: Finish, tokenizer: Tokenizer): boolean {
-  const { order, tokens, answerStart, play } = sequence
-  const { environment } = order.task
+  const { job, tokens, answerStart, play } = sequence
+  const { environment } = job.task
   if (!environment || !play) {
     sequence.finish = finish
     return false
   }
   if (tokens.length === answerStart) {
     // Cut before its first token: the episode ends with the previous answer.
-    cutRow(sequence, (sequence.places.at(-1)?.start ?? 0) + (sequence.places.at(-1)?.length ?? 0))
+    cutRow(sequence, (sequence.spans.at(-1)?.start ?? 0) + (sequence.spans.at(-1)?.length ?? 0))
     sequence.finish = finish
     return false
   }
-  sequence.places.push({ start: answerStart, length: tokens.length - answerStart })
+  sequence.spans.push({ start: answerStart, length: tokens.length - answerStart })
   sequence.play = playOn(
     environment,
     play,

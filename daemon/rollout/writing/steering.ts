@@ -3,7 +3,7 @@
 // plugin is asked again. A rollout that has ended before the answer arrives can still be parked or dropped, but not
 // cut.
 
-import type { Ask, LiveRollout, Steering, SteerView } from '../../../protocol/plugin/index.ts'
+import type { LiveRollout, PromptRequest, Steering, SteerView } from '../../../protocol/plugin/index.ts'
 import type { Control } from '../../engine/engine.ts'
 import type { Sequence } from './sequence.ts'
 import type { Watcher } from './write.ts'
@@ -12,7 +12,7 @@ interface SteeringOptions {
   version: number
   /** Number of groups to finish in the round. */
   want: number
-  asks: readonly Ask[]
+  asks: readonly PromptRequest[]
   /** Indexed by ask. */
   sequences: ReadonlyArray<readonly Sequence[]>
 }
@@ -86,8 +86,8 @@ export function createSteering(
       if (!sequence || wish === 'keep' || decided.has(sequence)) continue
       if (wish === 'cut' && sequence.finish !== undefined) continue
       decided.set(sequence, wish)
-      const place = open.indexOf(sequence)
-      if (place >= 0 && sequence.finish === undefined) cut.push(place)
+      const index = open.indexOf(sequence)
+      if (index >= 0 && sequence.finish === undefined) cut.push(index)
     }
     if (cut.length > 0) control?.cut(cut)
   }
@@ -127,7 +127,7 @@ export function createSteering(
     },
     taken: (sequence) => void growing.delete(sequence),
     ended: ask,
-    async settled() {
+    async allDecided() {
       while (asking) await asking
       growing.clear()
     },

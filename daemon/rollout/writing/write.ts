@@ -34,7 +34,7 @@ export interface Watcher {
   /** A sequence, or its current answer, has ended by itself. */
   ended(sequence: Sequence): void
   /** Resolves once no decision about this call is pending. */
-  settled(): Promise<void>
+  allDecided(): Promise<void>
   /** True if this round does not continue the sequence. */
   isAside(sequence: Sequence): boolean
   /** True if the sequence was cut and ends where it is. */
@@ -49,8 +49,8 @@ interface WriteParts {
   compose?: ((view: ComposeView) => Promise<Composed | undefined>) | undefined
 }
 
-export function roomOf({ order, tokens }: Sequence, { maxNewTokens, context }: WriteOptions): number {
-  return Math.min(maxNewTokens, context - order.conditioning.length) - tokens.length
+export function roomOf({ job, tokens }: Sequence, { maxNewTokens, context }: WriteOptions): number {
+  return Math.min(maxNewTokens, context - job.conditioning.length) - tokens.length
 }
 
 /** Returns the number of tokens drawn. A sequence without a finish was set aside, or the call was aborted. */
@@ -120,7 +120,7 @@ export async function writeSequences(
     written.forEach((sample, i) => {
       take(i, sample)
     })
-    await watcher?.settled()
+    await watcher?.allDecided()
     for (const [i, sequence] of open.entries()) {
       if (!watcher?.isCut(sequence)) continue
       if (written[i]!.finish === 'aborted') endAnswer(sequence, 'aborted', tokenizer)
@@ -141,11 +141,11 @@ export async function writeSequences(
 
 /** Appends the environment's observation, or ends the episode if it does not fit. */
 async function reply(sequence: Sequence, options: WriteOptions, by: WriteParts): Promise<void> {
-  const { order, play } = sequence
-  const turns = play!.turns.map((turn, i) => ({ ...turn, ...sequence.places[i]! }))
+  const { job, play } = sequence
+  const turns = play!.turns.map((turn, i) => ({ ...turn, ...sequence.spans[i]! }))
   const composed = await by.compose?.({
-    prompt: order.prompt,
-    question: order.instance.question,
+    prompt: job.prompt,
+    question: job.instance.question,
     turn: turns.length,
     observation: play!.observation,
     turns,

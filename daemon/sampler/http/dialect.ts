@@ -6,7 +6,7 @@ import { safeText } from '../../../protocol/text.ts'
 import type { AdapterFile, BackEnd } from '../back-end.ts'
 import type { Server } from './server.ts'
 
-export interface Ask {
+export interface CompletionRequest {
   prompt: readonly number[]
   seed: number
   temperature: 0 | 1
@@ -32,7 +32,7 @@ export interface Dialect extends Pick<BackEnd, 'format' | 'isExclusive'> {
   load(server: Server, adapter: AdapterFile): Promise<void>
   unload(server: Server, name: string): Promise<void>
   path: string
-  body(ask: Ask): object
+  body(request: CompletionRequest): object
   /** Throws E_SAMPLER if the answer does not have the documented shape. */
   read(answer: unknown): Answer
 }

@@ -29,7 +29,7 @@ export interface Server {
 }
 
 /** A token with its log-prob takes about 100 bytes, and a completion has at most 32,768 tokens. */
-const MOST_BYTES = 16 * 1024 * 1024
+const MAX_BYTES = 16 * 1024 * 1024
 /** Undici gives up on requests without an answer after 300 s in any case. */
 const TIMEOUT_MS = 300_000
 const PAUSES_MS = [500, 1000, 2000]
@@ -79,9 +79,9 @@ async function readText(answer: Response): Promise<string> {
   let bytes = 0
   for await (const piece of answer.body ?? []) {
     bytes += piece.length
-    if (bytes > MOST_BYTES) {
+    if (bytes > MAX_BYTES) {
       await answer.body?.cancel().catch(() => {})
-      throw new WaggleError('E_SAMPLER', `the external sampler's answer has more than ${MOST_BYTES} bytes`, {
+      throw new WaggleError('E_SAMPLER', `the external sampler's answer has more than ${MAX_BYTES} bytes`, {
         hint: 'Is sampler.url the address of an inference server?',
       })
     }

@@ -1,7 +1,7 @@
 // Decompresses Snappy, LevelDB's compression of blocks (google/snappy, format_description.txt).
 
 /** Far more than any block of LevelDB has. */
-const MOST_BYTES = 1 << 26
+const MAX_BYTES = 1 << 26
 
 /** Throws a RangeError if `bytes` is not well-formed. */
 export function unsnapped(bytes: Uint8Array): Uint8Array {
@@ -20,7 +20,7 @@ export function unsnapped(bytes: Uint8Array): Uint8Array {
     length += (byte & 0x7f) * 2 ** shift
     if (byte < 0x80) break
   }
-  if (length > MOST_BYTES) throw new RangeError('compressed data says that it is too large')
+  if (length > MAX_BYTES) throw new RangeError('compressed data says that it is too large')
   const out = new Uint8Array(length)
   let filled = 0
   const room = (count: number): void => {

@@ -5,7 +5,7 @@
 import type { Address, PeerId } from '@libp2p/interface'
 import { type Multiaddr, multiaddr } from '@multiformats/multiaddr'
 import { shuffled } from '../fetch/shuffled.ts'
-import type { Host } from '../libp2p/host.ts'
+import type { SwarmNode } from '../libp2p/swarm-node.ts'
 import { compareAddresses, ownSubnets } from './address-order.ts'
 
 /** Addresses per peer. */
@@ -23,7 +23,7 @@ const SIGNED = 2
 const HEARSAY = 3
 
 interface AddressBookParts {
-  host(): Host
+  libp2p(): SwarmNode
   /** Seen on the local network. */
   nearby(peer: string): readonly string[]
   random(): number
@@ -103,7 +103,7 @@ export class AddressBook {
 
   private async stored(peer: PeerId): Promise<Address[]> {
     const record = await this.by
-      .host()
+      .libp2p()
       .peerStore.get(peer)
       .catch(() => undefined)
     return record?.addresses ?? []

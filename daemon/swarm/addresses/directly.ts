@@ -4,7 +4,7 @@
 
 import type { Connection } from '@libp2p/interface'
 import { multiaddr } from '@multiformats/multiaddr'
-import type { Host } from '../libp2p/host.ts'
+import type { SwarmNode } from '../libp2p/swarm-node.ts'
 import { webRtcAddresses } from '../libp2p/webrtc.ts'
 import type { Clock, Log } from '../types.ts'
 import { within } from '../within.ts'
@@ -15,7 +15,7 @@ const WAITS_MS = [100, 300, 1000, 3000, 10_000, 30_000, 120_000]
 const DIAL_MS = 8000
 
 interface DirectlyParts {
-  host: Host
+  libp2p: SwarmNode
   clock: Clock
   log: Log
 }
@@ -33,22 +33,22 @@ export class Directly {
   }
 
   start(): void {
-    this.by.host.addEventListener('connection:open', this.onOpen)
+    this.by.libp2p.addEventListener('connection:open', this.onOpen)
   }
 
   stop(): void {
     this.stopped = true
-    this.by.host.removeEventListener('connection:open', this.onOpen)
+    this.by.libp2p.removeEventListener('connection:open', this.onOpen)
   }
 
   private async upgrade(relayed: Connection): Promise<void> {
-    const { host, clock, log } = this.by
+    const { libp2p, clock, log } = this.by
     const peer = relayed.remotePeer
     for (const wait of WAITS_MS) {
       await new Promise<void>((resolve) => clock.after(wait, resolve))
       if (this.stopped || relayed.status !== 'open') return
-      if (host.getConnections(peer).some((one) => one.limits === undefined)) return
-      const record = await host.peerStore.get(peer).catch(() => undefined)
+      if (libp2p.getConnections(peer).some((one) => one.limits === undefined)) return
+      const record = await libp2p.peerStore.get(peer).catch(() => undefined)
       const known = webRtcAddresses((record?.addresses ?? []).map((entry) => entry.multiaddr))
       // If the peer announces that it listens by WebRTC, it can be reached through the same relay.
       const here = multiaddr(
@@ -56,7 +56,7 @@ export class Directly {
       )
       if (known.length === 0) continue
       try {
-        await within(DIAL_MS, { clock }, (signal) => host.dial(here, { force: true, signal }))
+        await within(DIAL_MS, { clock }, (signal) => libp2p.dial(here, { force: true, signal }))
         log('debug', 'a relayed connection has become direct', { peer: peer.toString() })
         return void relayed.close().catch(() => {})
       } catch (error) {

@@ -2,7 +2,7 @@
 // its own peer store for an answer, and it never asks again about a peer whose address is out of date.
 
 import type { PeerId } from '@libp2p/interface'
-import type { Host } from '../libp2p/host.ts'
+import type { SwarmNode } from '../libp2p/swarm-node.ts'
 import type { Clock } from '../types.ts'
 import { within } from '../within.ts'
 
@@ -13,7 +13,7 @@ const AGAIN_MS = { unknown: 500, stale: 2000 }
 const MAX_PEERS = 256
 
 interface LookupParts {
-  host: Host
+  libp2p: SwarmNode
   clock: Clock
   /** New addresses were found. */
   onLearned(peer: string): void
@@ -29,9 +29,9 @@ export class Lookup {
 
   /** Resolves with true if there are new addresses to try, which are then in libp2p's peer store. Never rejects. */
   async find(peer: PeerId, signal?: AbortSignal): Promise<boolean> {
-    const { host, clock, onLearned } = this.by
+    const { libp2p, clock, onLearned } = this.by
     // There is nobody to ask.
-    if (host.getPeers().length === 0) return false
+    if (libp2p.getPeers().length === 0) return false
     const id = peer.toString()
     const before = await this.addresses(peer)
     const wait = before.size === 0 ? AGAIN_MS.unknown : AGAIN_MS.stale
@@ -40,7 +40,7 @@ export class Lookup {
     this.askedAt.set(id, clock.now())
     try {
       await within(LOOKUP_MS, { clock, signal }, (until) =>
-        host.peerRouting.findPeer(peer, { useCache: false, signal: until }),
+        libp2p.peerRouting.findPeer(peer, { useCache: false, signal: until }),
       )
     } catch {
       // There is no DHT, or nobody knows the peer.
@@ -52,7 +52,7 @@ export class Lookup {
   }
 
   private async addresses(peer: PeerId): Promise<Set<string>> {
-    const record = await this.by.host.peerStore.get(peer).catch(() => undefined)
+    const record = await this.by.libp2p.peerStore.get(peer).catch(() => undefined)
     return new Set((record?.addresses ?? []).map(({ multiaddr }) => multiaddr.toString()))
   }
 }

@@ -15,33 +15,35 @@ export interface AddressManager {
   confirmObservedAddr(address: Multiaddr, options: { ttl: number }): void
 }
 
-export interface Place {
+export interface IpPort {
   ip: string
   port: number
 }
 
 export interface Way {
-  inside: Place
-  outside: Place
+  inside: IpPort
+  outside: IpPort
 }
 
-export const isSame = (a: Place, b: Place): boolean => a.ip === b.ip && a.port === b.port
-export const toAddress = ({ ip, port }: Place): string => `/${isIPv6(ip) ? 'ip6' : 'ip4'}/${ip}/tcp/${port}`
+export const isSame = (a: IpPort, b: IpPort): boolean => a.ip === b.ip && a.port === b.port
+export const toAddress = ({ ip, port }: IpPort): string => `/${isIPv6(ip) ? 'ip6' : 'ip4'}/${ip}/tcp/${port}`
 
 /** TCP listeners on private IPv4 addresses. */
-export function behindRouter(addressManager: AddressManager): Place[] {
-  return listening(addressManager, 'ip4').filter((place) => {
-    const address = multiaddr(toAddress(place))
+export function behindRouter(addressManager: AddressManager): IpPort[] {
+  return listening(addressManager, 'ip4').filter((listener) => {
+    const address = multiaddr(toAddress(listener))
     return isPrivate(address) && !isLoopback(address) && !isLinkLocal(address)
   })
 }
 
 /** TCP listeners on public IPv6 addresses. */
-export function behindFirewall(addressManager: AddressManager): Place[] {
-  return listening(addressManager, 'ip6').filter((place) => isGlobalUnicast(multiaddr(toAddress(place))))
+export function behindFirewall(addressManager: AddressManager): IpPort[] {
+  return listening(addressManager, 'ip6').filter((listener) =>
+    isGlobalUnicast(multiaddr(toAddress(listener))),
+  )
 }
 
-function listening(addressManager: AddressManager, family: 'ip4' | 'ip6'): Place[] {
+function listening(addressManager: AddressManager, family: 'ip4' | 'ip6'): IpPort[] {
   return addressManager.getAddressesWithMetadata().flatMap(({ multiaddr: address, type }) => {
     const [host, tcp, more] = address.getComponents()
     if (type !== 'transport' || host?.name !== family || tcp?.name !== 'tcp' || more) return []
@@ -58,11 +60,11 @@ export class OutsideAddresses {
   }
 
   /** The external address that is currently forwarded to `inside`. */
-  of(inside: Place): Place | undefined {
+  of(inside: IpPort): IpPort | undefined {
     return this.ways.find((way) => isSame(way.inside, inside))?.outside
   }
 
-  all(): Place[] {
+  all(): IpPort[] {
     return this.ways.map(({ outside }) => outside)
   }
 

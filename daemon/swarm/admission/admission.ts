@@ -19,12 +19,12 @@ import {
 } from '../../../protocol/wire/index.ts'
 import type { PeerRecord, PeerRecords } from '../peers/records.ts'
 import type { Clock, TaskSource } from '../types.ts'
-import { Contents } from './contents.ts'
 import { FairShare } from './fair-share.ts'
 import { NewcomerQuota } from './newcomer-quota.ts'
 import { Quota } from './quota.ts'
 import type { Reason } from './reasons.ts'
 import { LongMemory, SeenSet } from './seen.ts'
+import { SeenContent } from './seen-content.ts'
 
 interface AdmissionOptions {
   /** This node's peer ID. */
@@ -44,7 +44,7 @@ interface AdmissionOptions {
 export interface AdmissionParts {
   tasks: TaskSource
   records: PeerRecords
-  contents?: Contents
+  seenContent?: SeenContent
   clock: Clock
   /** True for authors that the user muted or that are cut off. */
   isMuted(peer: string): boolean
@@ -108,7 +108,7 @@ export class Admission {
   private readonly letIn: LongMemory
   /** Content that this process has sent. */
   private readonly sentContents = new SeenSet({ capacity: RECENT_FRAMES })
-  private readonly contents: Contents
+  private readonly seenContent: SeenContent
   private readonly options: Required<AdmissionOptions>
   private readonly by: AdmissionParts
   private readonly startedAt: number
@@ -131,7 +131,7 @@ export class Admission {
       ...{ filterEntries: undefined, ...options },
     }
     this.by = parts
-    this.contents = parts.contents ?? new Contents({}, parts)
+    this.seenContent = parts.seenContent ?? new SeenContent({}, parts)
     this.startedAt = parts.clock.now()
     const { maxAgeMs, maxSkewMs, filterEntries } = this.options
     this.letIn = new LongMemory({ forMs: maxAgeMs + 2 * maxSkewMs, entries: filterEntries }, parts)
@@ -222,7 +222,7 @@ export class Admission {
     this.frames.add(mark)
     this.letIn.add(mark)
     if (id === undefined) return
-    this.contents.wrote.add(id)
+    this.seenContent.wrote.add(id)
     this.sentContents.add(id)
   }
 
@@ -238,7 +238,7 @@ export class Admission {
     if (!('rollouts' in said)) return age >= 0
     const texts = said.rollouts.map(({ text }) => text)
     const id = contentId(said.prompt, texts)
-    return this.sentContents.has(id) || (age >= -CLOCKS_APART_MS && !this.contents.isOwn(id))
+    return this.sentContents.has(id) || (age >= -CLOCKS_APART_MS && !this.seenContent.isOwn(id))
   }
 
   private fitsFetched(source: string, weight: number): boolean {

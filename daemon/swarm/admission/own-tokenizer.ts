@@ -22,7 +22,7 @@ interface Limits {
 }
 
 /** Maximum characters per token. Longer texts are refused without being encoded. */
-const MOST_CHARS = 16
+const MAX_CHARS = 16
 
 /** Yields while it encodes a long text. */
 export function* underOwnTokenizer(
@@ -35,7 +35,7 @@ export function* underOwnTokenizer(
     if (codec.decodeCompletion(tokens) !== text) return 'tokens'
     return { text, tokens, finish, segments, ...(behaviourLogprobs && { behaviourLogprobs }) }
   }
-  if (text.length > Math.min(most, tokens?.length ?? most) * MOST_CHARS) return 'long'
+  if (text.length > Math.min(most, tokens?.length ?? most) * MAX_CHARS) return 'long'
   const own = yield* readText(text, finish, { codec, most })
   if (typeof own === 'string') return own
   return { text, tokens: own, finish, segments: oldest(segments, policy.version, own.length) }
@@ -49,7 +49,7 @@ export function* asEpisode(
   { codec, most }: Limits,
 ): Generator<void, Omit<Rollout, 'reward'> | Reason> {
   const isOurs = tokens !== undefined && policy.tokenizer === codec.tokenizer
-  if ((isOurs && tokens.length > most) || text.length > most * MOST_CHARS) return 'long'
+  if ((isOurs && tokens.length > most) || text.length > most * MAX_CHARS) return 'long'
   let told: Transcript | undefined
   if (isOurs) told = readTranscript(parts, tokens, codec)
   else {

@@ -13,10 +13,10 @@ import {
 import { contentOf, type SharedGroup } from '../../../protocol/wire/index.ts'
 import type { Clock, Codec, TaskSource } from '../types.ts'
 import type { Admitted } from './admission.ts'
-import { Contents } from './contents.ts'
 import { Copies } from './copies.ts'
 import { asEpisode, underOwnTokenizer } from './own-tokenizer.ts'
 import type { Reason } from './reasons.ts'
+import { SeenContent } from './seen-content.ts'
 
 interface VerifierOptions {
   /** In tokens. Completions longer than this node writes are not trained on. */
@@ -26,7 +26,7 @@ interface VerifierOptions {
 export interface VerifierParts {
   tasks: TaskSource
   codec: Codec
-  contents?: Contents
+  seenContent?: SeenContent
   clock: Clock
   /** True for authors that the user joined or that have earned trust. Default: none. */
   isKnown?(author: string): boolean
@@ -47,12 +47,12 @@ export class Verifier {
   /** Completions left out because this node's tokenizer cannot represent them. */
   droppedTexts = 0
   private readonly copies: Copies
-  private readonly contents: Contents
+  private readonly seenContent: SeenContent
 
   constructor(options: VerifierOptions, parts: VerifierParts) {
     this.options = options
     this.by = parts
-    this.contents = parts.contents ?? new Contents({}, parts)
+    this.seenContent = parts.seenContent ?? new SeenContent({}, parts)
     this.copies = new Copies({}, { isKnown: (author) => parts.isKnown?.(author) ?? false })
   }
 
@@ -77,7 +77,7 @@ export class Verifier {
 
   private *attempt({ group: shared, source }: Admitted): Generator<void, Verification> {
     const { tasks, codec, clock, version } = this.by
-    const { contents } = this
+    const { seenContent } = this
     const { prompt, author, arm, policy } = shared
     const task = tasks.find(prompt.task, prompt.taskVersion)
     if (!task) return { refused: 'task' }
@@ -113,11 +113,11 @@ export class Verifier {
       prompt,
       shared.rollouts.map(({ text }) => text),
     )
-    if (!contents.isNew(author, content.id)) return { refused: 'duplicate' }
+    if (!seenContent.isNew(author, content.id)) return { refused: 'duplicate' }
     const said = { prompt: promptKey(prompt), author, texts: content.texts }
     if (this.copies.isCopy(said)) return { refused: 'copy' }
     this.copies.admit(said)
-    const id = contents.admit(author, content.id)
+    const id = seenContent.admit(author, content.id)
     // The text is remembered anyway, so that no other author can copy it to get known.
     if (isZeroSignal(rewards) && !(policy.tokenizer === codec.tokenizer && this.by.isUnknown?.(author)))
       return { refused: 'zeroSignal', rewards }

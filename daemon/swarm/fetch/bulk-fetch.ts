@@ -17,9 +17,9 @@ import {
   type Manifest,
 } from '../../../protocol/wire/index.ts'
 import { syncFolder } from '../../platform/index.ts'
-import type { Host } from '../libp2p/host.ts'
 import { lengthPrefixed, MessageReader } from '../libp2p/message-reader.ts'
 import type { Traffic } from '../libp2p/streams.ts'
+import type { SwarmNode } from '../libp2p/swarm-node.ts'
 import type { Clock, Log } from '../types.ts'
 import { within } from '../within.ts'
 
@@ -49,7 +49,7 @@ export interface BulkFetched {
 
 export async function bulkFetch(
   options: BulkFetchOptions,
-  by: { host: Host; traffic: Traffic; clock: Clock; log: Log },
+  by: { libp2p: SwarmNode; traffic: Traffic; clock: Clock; log: Log },
 ): Promise<BulkFetched> {
   const partial = `${options.path}.partial`
   const file = await open(partial, 'a+').then(async (made) => {
@@ -105,12 +105,12 @@ type Chunk = { index: number; bytes: Uint8Array }
 /** One stream: first the manifest, then chunks in the order requested. */
 async function session(
   { id, from, maxBytes = Number.POSITIVE_INFINITY, signal }: BulkFetchOptions,
-  { host, traffic, clock }: { host: Host; traffic: Traffic; clock: Clock },
+  { libp2p, traffic, clock }: { libp2p: SwarmNode; traffic: Traffic; clock: Clock },
   use: (manifest: Manifest, chunks: (wanted: Iterable<number>) => AsyncGenerator<Chunk>) => Promise<void>,
 ): Promise<void> {
   const step = <T>(work: (until: AbortSignal) => Promise<T>): Promise<T> =>
     within(STEP_TIMEOUT_MS, { clock, signal }, work)
-  const connection = await step((until) => host.dial(peerIdFromString(from), { signal: until }))
+  const connection = await step((until) => libp2p.dial(peerIdFromString(from), { signal: until }))
   const stream = await step((until) => connection.newStream(BULK_PROTOCOL, { signal: until }))
   try {
     const messages = new MessageReader({ maxMessage: MAX_MANIFEST_BYTES, ahead: BULK_WINDOW }, { stream })

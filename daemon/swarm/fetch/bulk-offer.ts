@@ -15,8 +15,8 @@ import {
   MAX_BULK_REQUEST_BYTES,
   type Manifest,
 } from '../../../protocol/wire/index.ts'
-import type { Host } from '../libp2p/host.ts'
 import type { Traffic } from '../libp2p/streams.ts'
+import type { SwarmNode } from '../libp2p/swarm-node.ts'
 import type { Clock, Log } from '../types.ts'
 import { within } from '../within.ts'
 
@@ -45,7 +45,7 @@ interface Entry extends Offer {
 }
 
 export interface BulkOfferParts {
-  host: Host
+  libp2p: SwarmNode
   traffic: Traffic
   clock: Clock
   log: Log
@@ -61,7 +61,7 @@ export class BulkOffers {
   }
 
   async start(): Promise<void> {
-    await this.by.host.handle(BULK_PROTOCOL, (stream, connection) => this.serve(stream, connection), {
+    await this.by.libp2p.handle(BULK_PROTOCOL, (stream, connection) => this.serve(stream, connection), {
       maxInboundStreams: 2,
     })
   }

@@ -16,8 +16,8 @@ import {
   type StateRequest,
 } from '../../../protocol/wire/index.ts'
 import { Quota } from '../admission/quota.ts'
-import type { Host } from '../libp2p/host.ts'
 import { ask, serve, type Traffic } from '../libp2p/streams.ts'
+import type { SwarmNode } from '../libp2p/swarm-node.ts'
 import type { Clock, Log, PluginStates } from '../types.ts'
 import { shuffled } from './shuffled.ts'
 
@@ -35,7 +35,7 @@ const JITTER = 0.25
 const MINUTE_MS = 60_000
 
 interface StatesParts {
-  host: Host
+  libp2p: SwarmNode
   traffic: Traffic
   states: PluginStates
   clock: Clock
@@ -80,10 +80,10 @@ export class States {
 
   /** Asks a few peers for all wanted states. Resolves with the number received. Never rejects. */
   async round(): Promise<number> {
-    const { host, random, isMuted } = this.by
+    const { libp2p, random, isMuted } = this.by
     const wanted = this.wanted()
     if (wanted.length === 0) return 0
-    const peers = host.getPeers().filter((peer) => !isMuted(peer.toString()))
+    const peers = libp2p.getPeers().filter((peer) => !isMuted(peer.toString()))
     let count = 0
     let asked = 0
     for (const peer of shuffled(peers, random)) {
@@ -111,10 +111,10 @@ export class States {
   }
 
   private async speaks(peer: PeerId): Promise<boolean> {
-    const { host } = this.by
+    const { libp2p } = this.by
     // Relayed connections have a small data limit.
-    if (!host.getConnections(peer).some(({ limits }) => limits === undefined)) return false
-    const record = await host.peerStore.get(peer).catch(() => undefined)
+    if (!libp2p.getConnections(peer).some(({ limits }) => limits === undefined)) return false
+    const record = await libp2p.peerStore.get(peer).catch(() => undefined)
     return record?.protocols.includes(STATE_PROTOCOL) ?? false
   }
 

@@ -11,7 +11,7 @@ import {
   rulesDigest,
 } from '../../../protocol/wire/index.ts'
 import type { SwarmOptions } from '../contract.ts'
-import type { Host } from '../libp2p/host.ts'
+import type { SwarmNode } from '../libp2p/swarm-node.ts'
 
 /** Number of other contacts, in case this node is away: peers that it dialled itself. */
 const OTHERS = 3
@@ -19,20 +19,22 @@ const OTHERS = 3
 export async function makeInvite(
   options: Pick<SwarmOptions, 'swarm' | 'tasks' | 'psk' | 'stun'>,
   {
-    host,
+    libp2p,
     wanted,
     stunPort,
     addressesOf,
   }: {
-    host: Host
+    libp2p: SwarmNode
     wanted: readonly string[]
     stunPort: number | undefined
     addressesOf(peer: PeerId): Promise<string[]>
   },
 ): Promise<string> {
-  const own = host.getMultiaddrs().map((address) => withoutPeer(address.toString(), host.peerId.toString()))
-  const contacts: Contact[] = [{ peerId: host.peerId.toString(), addresses: furthestFirst(own) }]
-  for (const connection of host.getConnections()) {
+  const own = libp2p
+    .getMultiaddrs()
+    .map((address) => withoutPeer(address.toString(), libp2p.peerId.toString()))
+  const contacts: Contact[] = [{ peerId: libp2p.peerId.toString(), addresses: furthestFirst(own) }]
+  for (const connection of libp2p.getConnections()) {
     const peerId = connection.remotePeer.toString()
     if (contacts.length > OTHERS || !wanted.includes(peerId) || contacts.some((one) => one.peerId === peerId))
       continue

@@ -6,7 +6,7 @@ import { multiaddr } from '@multiformats/multiaddr'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { peerName } from '../../../protocol/text.ts'
 import { decodeInvite, type Invite, isInvite } from '../../../protocol/wire/index.ts'
-import type { Host } from '../libp2p/host.ts'
+import type { SwarmNode } from '../libp2p/swarm-node.ts'
 import type { Greeter } from '../links/greet.ts'
 import { describe, type Redial } from '../links/redial.ts'
 import { pause } from '../pause.ts'
@@ -30,7 +30,7 @@ export interface JoinOutcome {
 }
 
 interface JoinParts {
-  host: Host
+  libp2p: SwarmNode
   redial: Redial
   greeter: Greeter
   clock: Clock
@@ -38,7 +38,7 @@ interface JoinParts {
   /** Throws if this node cannot accept the invite. */
   accepts(invite: Invite): void
   /** Where a bare peer ID is searched for, in words. */
-  places(): string
+  whereSearched(): string
 }
 
 /** Dialling a bare ID without a known address costs nothing, so it is tried often: mDNS answers within 250 ms. */
@@ -90,7 +90,7 @@ type Reached = { peerId: string; already: boolean }
 type Result = Reached | { trouble?: string }
 
 function goalsOf(input: string, by: JoinParts): Goal[] {
-  const self = by.host.peerId.toString()
+  const self = by.libp2p.peerId.toString()
   if (!isInvite(input)) {
     const { peerId, address } = parseTarget(input, { self })
     if (peerId !== undefined && by.denies(peerId))
@@ -110,14 +110,14 @@ function goalsOf(input: string, by: JoinParts): Goal[] {
 }
 
 async function reach({ peerId, addresses }: Goal, by: JoinParts, signal?: AbortSignal): Promise<Result> {
-  const { host, redial } = by
+  const { libp2p, redial } = by
   if (peerId === undefined) {
     const result = await dialAddress(addresses[0]!, by, signal)
     if ('trouble' in result) return result
     await redial.want(result.peerId, addresses)
     return { ...result, already: false }
   }
-  const already = host.getConnections(peerIdFromString(peerId)).length > 0
+  const already = libp2p.getConnections(peerIdFromString(peerId)).length > 0
   if (await redial.dial(peerId, { ...(signal && { signal }) })) return { peerId, already }
   const trouble = redial.lastError(peerId)
   return trouble === undefined ? {} : { trouble }
@@ -126,19 +126,19 @@ async function reach({ peerId, addresses }: Goal, by: JoinParts, signal?: AbortS
 function progress(goals: readonly Goal[], result: Result, by: JoinParts): string {
   const [{ peerId, addresses }] = goals as [Goal]
   const who = goals.length > 1 ? 'the invite’s contacts' : peerId === undefined ? 'a peer' : peerName(peerId)
-  const where = addresses.length === 0 ? by.places() : `at ${addresses[0]}`
+  const where = addresses.length === 0 ? by.whereSearched() : `at ${addresses[0]}`
   const trouble = 'trouble' in result && result.trouble !== undefined ? `: ${result.trouble}` : ''
   return `searching for ${who} ${where}${trouble}`
 }
 
-function isConnected({ peerId }: Reached, { host }: JoinParts): boolean {
-  return host.getConnections(peerIdFromString(peerId)).some(({ status }) => status === 'open')
+function isConnected({ peerId }: Reached, { libp2p }: JoinParts): boolean {
+  return libp2p.getConnections(peerIdFromString(peerId)).some(({ status }) => status === 'open')
 }
 
 async function connected({ peerId, already }: Reached, by: JoinParts): Promise<JoinOutcome> {
   const peer = peerIdFromString(peerId)
   const name = peerName(peerId)
-  const address = by.host.getConnections(peer)[0]?.remoteAddr.toString()
+  const address = by.libp2p.getConnections(peer)[0]?.remoteAddr.toString()
   const greeting = await by.greeter.greet(peer)
   if ('mismatch' in greeting) {
     await by.redial.unwant(peerId)
@@ -152,12 +152,12 @@ async function connected({ peerId, already }: Reached, by: JoinParts): Promise<J
 
 async function dialAddress(
   address: string,
-  { host, clock }: Pick<JoinParts, 'host' | 'clock'>,
+  { libp2p, clock }: Pick<JoinParts, 'libp2p' | 'clock'>,
   signal?: AbortSignal,
 ): Promise<{ peerId: string } | { trouble: string }> {
   try {
     const connection = await within(DIAL_MS, { clock, signal }, (until) =>
-      host.dial(multiaddr(address), { signal: until }),
+      libp2p.dial(multiaddr(address), { signal: until }),
     )
     return { peerId: connection.remotePeer.toString() }
   } catch (error) {

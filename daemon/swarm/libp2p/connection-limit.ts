@@ -7,7 +7,7 @@ import type { Connection } from '@libp2p/interface'
 import { addressRange, firstOfLargest } from '../addresses/address-range.ts'
 import { Quota } from '../admission/quota.ts'
 import type { Clock } from '../types.ts'
-import type { Host } from './host.ts'
+import type { SwarmNode } from './swarm-node.ts'
 
 interface ConnectionLimitOptions {
   /** Maximum connections, inbound and outbound. */
@@ -15,7 +15,7 @@ interface ConnectionLimitOptions {
 }
 
 interface ConnectionLimitParts {
-  host: Host
+  libp2p: SwarmNode
   clock: Clock
   isWanted(peer: string): boolean
   /** The peer has sent good groups. */
@@ -43,13 +43,13 @@ export class ConnectionLimit {
   }
 
   start(): void {
-    this.by.host.addEventListener('connection:open', this.onOpen)
-    this.by.host.addEventListener('peer:disconnect', this.onDisconnect)
+    this.by.libp2p.addEventListener('connection:open', this.onOpen)
+    this.by.libp2p.addEventListener('peer:disconnect', this.onDisconnect)
   }
 
   stop(): void {
-    this.by.host.removeEventListener('connection:open', this.onOpen)
-    this.by.host.removeEventListener('peer:disconnect', this.onDisconnect)
+    this.by.libp2p.removeEventListener('connection:open', this.onOpen)
+    this.by.libp2p.removeEventListener('peer:disconnect', this.onDisconnect)
   }
 
   hasGreeted(peer: string): void {
@@ -63,7 +63,7 @@ export class ConnectionLimit {
   }
 
   private makeRoom(fresh: Connection): void {
-    const open = this.by.host.getConnections().filter(({ status }) => status === 'open')
+    const open = this.by.libp2p.getConnections().filter(({ status }) => status === 'open')
     // libp2p adds the new one to its list only later.
     const all = open.includes(fresh) ? open : [...open, fresh]
     all.sort((a, b) => a.timeline.open - b.timeline.open)

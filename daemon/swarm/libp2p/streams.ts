@@ -6,7 +6,7 @@ import { peerIdFromString } from '@libp2p/peer-id'
 import { lpStream } from '@libp2p/utils'
 import type { Clock } from '../types.ts'
 import { within } from '../within.ts'
-import type { Host } from './host.ts'
+import type { SwarmNode } from './swarm-node.ts'
 
 const STEP_TIMEOUT_MS = 10_000
 /** What lpStream throws at a length above `maxDataLength`, or at one that takes too many bytes. */
@@ -38,10 +38,17 @@ export interface Requests {
 /** A peer began a message that is longer than any that answers the question. */
 export class MessageTooLong extends Error {}
 
-export function createRequests({ host, ...by }: { host(): Host; traffic: Traffic; clock: Clock }): Requests {
-  const parts = () => ({ host: host(), ...by })
+export function createRequests({
+  libp2p,
+  ...by
+}: {
+  libp2p(): SwarmNode
+  traffic: Traffic
+  clock: Clock
+}): Requests {
+  const parts = () => ({ libp2p: libp2p(), ...by })
   return {
-    isConnected: (peer) => host().getConnections(peerIdFromString(peer)).length > 0,
+    isConnected: (peer) => libp2p().getConnections(peerIdFromString(peer)).length > 0,
     ask: ({ peer, ...request }, options) =>
       ask({ ...request, peer: peerIdFromString(peer) }, options, parts()),
     serve: (options, answer) => serve(options, answer, parts()),
@@ -57,7 +64,7 @@ interface AskOptions {
 }
 
 export interface StreamParts {
-  host: Host
+  libp2p: SwarmNode
   traffic: Traffic
   clock: Clock
 }
@@ -66,11 +73,11 @@ export interface StreamParts {
 export async function* ask(
   { peer, protocol, question }: { peer: PeerId; protocol: string; question: Uint8Array },
   { signal, maxMessage, overRelay = false }: AskOptions,
-  { host, traffic, clock }: StreamParts,
+  { libp2p, traffic, clock }: StreamParts,
 ): AsyncGenerator<Uint8Array> {
   const step = <T>(work: (options: AbortOptions) => Promise<T>): Promise<T> =>
     within(STEP_TIMEOUT_MS, { clock, signal }, (until) => work({ signal: until }))
-  const connection = host.getConnections(peer).find((one) => one.limits === undefined || overRelay)
+  const connection = libp2p.getConnections(peer).find((one) => one.limits === undefined || overRelay)
   if (connection === undefined) throw new Error('not connected')
   const stream = await step((until) =>
     connection.newStream(protocol, { ...until, runOnLimitedConnection: overRelay }),
@@ -107,11 +114,11 @@ interface ServeOptions {
 export async function serve(
   { protocol, maxQuestion, streams, overRelay = false }: ServeOptions,
   answer: Answer,
-  { host, traffic, clock }: StreamParts,
+  { libp2p, traffic, clock }: StreamParts,
 ): Promise<void> {
   const step = <T>(work: (options: AbortOptions) => Promise<T>): Promise<T> =>
     within(STEP_TIMEOUT_MS, { clock }, (signal) => work({ signal }))
-  await host.handle(
+  await libp2p.handle(
     protocol,
     async (stream, connection) => {
       try {

@@ -3,7 +3,7 @@
 // at once, so the connection gate asks here before every dial.
 
 import type { Connection } from '@libp2p/interface'
-import type { Host } from '../libp2p/host.ts'
+import type { SwarmNode } from '../libp2p/swarm-node.ts'
 import type { Clock } from '../types.ts'
 
 /** A connection that closes sooner than this counts as refused. */
@@ -15,7 +15,7 @@ const JITTER = 0.25
 const MAX_PEERS = 256
 
 interface DialBackoffParts {
-  host(): Pick<Host, 'addEventListener' | 'removeEventListener' | 'getConnections'>
+  libp2p(): Pick<SwarmNode, 'addEventListener' | 'removeEventListener' | 'getConnections'>
   clock: Clock
   /** Uniform in [0, 1). */
   random(): number
@@ -32,11 +32,11 @@ export class DialBackoff {
   }
 
   start(): void {
-    this.by.host().addEventListener('connection:close', this.onClose)
+    this.by.libp2p().addEventListener('connection:close', this.onClose)
   }
 
   stop(): void {
-    this.by.host().removeEventListener('connection:close', this.onClose)
+    this.by.libp2p().removeEventListener('connection:close', this.onClose)
   }
 
   /** True while the peer must not be dialled. */
@@ -57,7 +57,7 @@ export class DialBackoff {
     }
     // When both sides dial, one of the two connections is closed at once. That is not a refusal.
     const isConnected = this.by
-      .host()
+      .libp2p()
       .getConnections(remotePeer)
       .some(({ status }) => status === 'open')
     if (direction === 'outbound' && !isConnected) this.refused(id)

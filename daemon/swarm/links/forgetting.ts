@@ -4,7 +4,7 @@
 import type { Peer } from '@libp2p/interface'
 import type { Datastore } from 'interface-datastore'
 import { removeRecords } from '../libp2p/dht.ts'
-import type { Host } from '../libp2p/host.ts'
+import type { SwarmNode } from '../libp2p/swarm-node.ts'
 import type { Clock, Log } from '../types.ts'
 
 const KEEP = 256
@@ -15,7 +15,7 @@ const EVERY_MS = 60_000
 const GONE = 128
 
 interface ForgettingParts {
-  host: Host
+  libp2p: SwarmNode
   datastore: Datastore | undefined
   clock: Clock
   log: Log
@@ -38,8 +38,8 @@ export class Forgetting {
   }
 
   async start(): Promise<void> {
-    const { datastore, host, log } = this.by
-    host.addEventListener('peer:disconnect', this.onDisconnect)
+    const { datastore, libp2p, log } = this.by
+    libp2p.addEventListener('peer:disconnect', this.onDisconnect)
     try {
       if (datastore) await removeRecords(datastore)
     } catch (error) {
@@ -51,7 +51,7 @@ export class Forgetting {
 
   async stop(): Promise<void> {
     this.cancel?.()
-    this.by.host.removeEventListener('peer:disconnect', this.onDisconnect)
+    this.by.libp2p.removeEventListener('peer:disconnect', this.onDisconnect)
     await this.running
   }
 
@@ -74,20 +74,20 @@ export class Forgetting {
   }
 
   private async forget(): Promise<void> {
-    const { host, keeps } = this.by
-    const connected = new Set(host.getPeers().map(String))
+    const { libp2p, keeps } = this.by
+    const connected = new Set(libp2p.getPeers().map(String))
     const others: Peer[] = []
-    for (const peer of await host.peerStore.all()) {
+    for (const peer of await libp2p.peerStore.all()) {
       const id = peer.id.toString()
       if (peer.addresses.length > MAX_ADDRESSES) {
         const signedFirst = [...peer.addresses].sort((a, b) => Number(b.isCertified) - Number(a.isCertified))
-        await host.peerStore.patch(peer.id, { addresses: signedFirst.slice(0, MAX_ADDRESSES) })
+        await libp2p.peerStore.patch(peer.id, { addresses: signedFirst.slice(0, MAX_ADDRESSES) })
       }
       if (!connected.has(id) && !keeps(id)) others.push(peer)
     }
     // Recently dialled peers come first, since they may be up.
     others.sort((a, b) => lastDialled(b) - lastDialled(a))
-    for (const { id } of others.slice(this.keep)) await host.peerStore.delete(id)
+    for (const { id } of others.slice(this.keep)) await libp2p.peerStore.delete(id)
   }
 }
 

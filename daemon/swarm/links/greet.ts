@@ -19,8 +19,8 @@ import {
 } from '../../../protocol/wire/index.ts'
 import { Quota } from '../admission/quota.ts'
 import { shuffled } from '../fetch/shuffled.ts'
-import type { Host } from '../libp2p/host.ts'
 import { ask, serve, type Traffic } from '../libp2p/streams.ts'
+import type { SwarmNode } from '../libp2p/swarm-node.ts'
 import type { Clock, Log } from '../types.ts'
 
 /** Number of connections that a node aims for: the mesh wants 4, and the others are in reserve. */
@@ -39,7 +39,7 @@ interface GreetOptions {
 }
 
 interface GreetParts {
-  host: Host
+  libp2p: SwarmNode
   traffic: Traffic
   clock: Clock
   log: Log
@@ -77,19 +77,19 @@ export class Greeter {
   }
 
   async start(): Promise<void> {
-    const { host } = this.by
+    const { libp2p } = this.by
     await serve(
       { protocol: HELLO_PROTOCOL, maxQuestion: MAX_HELLO_BYTES, streams: 2, overRelay: true },
       (question, peer) => this.answer(question, peer),
       this.by,
     )
-    host.addEventListener('connection:open', this.onOpen)
-    host.addEventListener('peer:disconnect', this.onDisconnect)
+    libp2p.addEventListener('connection:open', this.onOpen)
+    libp2p.addEventListener('peer:disconnect', this.onDisconnect)
   }
 
   stop(): void {
-    this.by.host.removeEventListener('connection:open', this.onOpen)
-    this.by.host.removeEventListener('peer:disconnect', this.onDisconnect)
+    this.by.libp2p.removeEventListener('connection:open', this.onOpen)
+    this.by.libp2p.removeEventListener('peer:disconnect', this.onDisconnect)
   }
 
   /** The outcome of greeting this peer. Greets it first if necessary. Never rejects. */
@@ -116,7 +116,7 @@ export class Greeter {
       } catch (error) {
         this.by.log('debug', 'no greeting', { peer: id, error: String(error) })
         if ((error as Error).name === 'UnsupportedProtocolError') break
-        if (this.by.host.getConnections(peer).length === 0) break
+        if (this.by.libp2p.getConnections(peer).length === 0) break
       }
     }
     // Not final: the peer is greeted again on its next connection.
@@ -136,21 +136,21 @@ export class Greeter {
     const mismatch = rulesMismatch(this.rules, hello)
     if (mismatch !== undefined) {
       this.by.onMismatch(peer, mismatch)
-      this.by.clock.after(graceMs, () => void this.by.host.hangUp(peerIdFromString(peer)).catch(() => {}))
+      this.by.clock.after(graceMs, () => void this.by.libp2p.hangUp(peerIdFromString(peer)).catch(() => {}))
       return { mismatch }
     }
     this.by.onGreeted(peer)
-    void this.meet(hello.contacts)
+    void this.dialContacts(hello.contacts)
     return { hello }
   }
 
-  private async meet(contacts: readonly Contact[]): Promise<void> {
-    const { host, denies, random, onContact, dial } = this.by
+  private async dialContacts(contacts: readonly Contact[]): Promise<void> {
+    const { libp2p, denies, random, onContact, dial } = this.by
     for (const { peerId, addresses } of shuffled(contacts, random)) {
-      if (host.getPeers().length >= ENOUGH_LINKS || peerId === host.peerId.toString() || denies(peerId))
+      if (libp2p.getPeers().length >= ENOUGH_LINKS || peerId === libp2p.peerId.toString() || denies(peerId))
         continue
       const peer = peerIdFromString(peerId)
-      if (host.getConnections(peer).length > 0 || !this.dials.take('all')) continue
+      if (libp2p.getConnections(peer).length > 0 || !this.dials.take('all')) continue
       onContact(peerId, addresses)
       // The peer is gone or the contact was false; there are others.
       await dial(peerId)
@@ -158,8 +158,8 @@ export class Greeter {
   }
 
   private async contacts(except: string): Promise<Contact[]> {
-    const { host, random, addressesOf } = this.by
-    const peers = shuffled(host.getPeers(), random)
+    const { libp2p, random, addressesOf } = this.by
+    const peers = shuffled(libp2p.getPeers(), random)
     const contacts: Contact[] = []
     for (const peer of peers) {
       if (contacts.length >= MAX_CONTACTS) break

@@ -4,7 +4,7 @@
 
 import type { Connection, PeerId } from '@libp2p/interface'
 import { gossipLink, reopenGossip } from '../gossip/internals.ts'
-import type { Host } from '../libp2p/host.ts'
+import type { SwarmNode } from '../libp2p/swarm-node.ts'
 import type { Clock, Log } from '../types.ts'
 import { ping } from './probe.ts'
 
@@ -22,7 +22,7 @@ const TWIN_MS = 20_000
 const SLOW_BYTES = 8 << 20
 
 interface LinksParts {
-  host: Host
+  libp2p: SwarmNode
   clock: Clock
   log: Log
   /** This process gets too little CPU time. */
@@ -44,19 +44,19 @@ export class Links {
   }
 
   start(): void {
-    this.by.host.addEventListener('connection:open', this.onOpen)
+    this.by.libp2p.addEventListener('connection:open', this.onOpen)
     this.loop()
   }
 
   stop(): void {
     this.cancel?.()
-    this.by.host.removeEventListener('connection:open', this.onOpen)
+    this.by.libp2p.removeEventListener('connection:open', this.onOpen)
   }
 
   /** A peer that dials again has probably lost its old connection, which this node may not have noticed. */
   private onOpen({ detail: connection }: CustomEvent<Connection>): void {
     if (connection.direction !== 'inbound') return
-    for (const old of this.by.host.getConnections(connection.remotePeer)) {
+    for (const old of this.by.libp2p.getConnections(connection.remotePeer)) {
       if (old === connection || old.direction !== 'inbound') continue
       if (old.timeline.open <= connection.timeline.open) void this.supersede(old, connection)
     }
@@ -100,7 +100,7 @@ export class Links {
 
   private loop(): void {
     this.cancel = this.by.clock.after(CHECK_MS, () => {
-      const peers = this.by.host.getPeers()
+      const peers = this.by.libp2p.getPeers()
       const present = new Set(peers.map(String))
       for (const id of this.strikes.keys()) if (!present.has(id)) this.strikes.delete(id)
       for (const peer of peers) void this.check(peer)
@@ -109,8 +109,8 @@ export class Links {
   }
 
   private async check(peer: PeerId): Promise<void> {
-    const { host, log, isStarved } = this.by
-    const { pubsub } = host.services
+    const { libp2p, log, isStarved } = this.by
+    const { pubsub } = libp2p.services
     const id = peer.toString()
     const link = gossipLink(pubsub, id)
     const slow = link !== undefined && link.waitingBytes > SLOW_BYTES
@@ -121,7 +121,7 @@ export class Links {
     }
     const strikes = (this.strikes.get(id) ?? 0) + (isStarved() ? 0 : 1)
     this.strikes.set(id, strikes)
-    const connections = [...host.getConnections(peer)]
+    const connections = [...libp2p.getConnections(peer)]
     if (strikes < STRIKES) {
       // Its stream may have died with an older connection without gossipsub noticing the new one.
       const usable = connections.findLast((one) => one.status === 'open' && one.limits === undefined)
@@ -142,9 +142,9 @@ export class Links {
 
   /** False for a plain relay, for a relayed connection, and until the peer has been identified. */
   private async speaksGossip(peer: PeerId): Promise<boolean> {
-    const { host } = this.by
-    if (!host.getConnections(peer).some((connection) => connection.limits === undefined)) return false
-    const record = await host.peerStore.get(peer).catch(() => undefined)
+    const { libp2p } = this.by
+    if (!libp2p.getConnections(peer).some((connection) => connection.limits === undefined)) return false
+    const record = await libp2p.peerStore.get(peer).catch(() => undefined)
     return record?.protocols.some((protocol) => protocol.startsWith('/meshsub/')) ?? false
   }
 }

@@ -5,7 +5,7 @@
 
 import type { Connection, PeerId } from '@libp2p/interface'
 import { byteStream } from '@libp2p/utils'
-import type { Host } from '../libp2p/host.ts'
+import type { SwarmNode } from '../libp2p/swarm-node.ts'
 import type { Clock, Log } from '../types.ts'
 import { within } from '../within.ts'
 
@@ -26,7 +26,7 @@ const GONE_MS = { usual: 30_000, starved: 300_000 }
 const PING_PROTOCOL = '/ipfs/ping/1.0.0'
 
 interface ProberParts {
-  host: Host
+  libp2p: SwarmNode
   clock: Clock
   log: Log
   /** This process gets too little CPU time. */
@@ -49,12 +49,12 @@ export class Prober {
   }
 
   start(): void {
-    this.by.host.addEventListener('connection:open', this.onOpen)
+    this.by.libp2p.addEventListener('connection:open', this.onOpen)
     this.loop()
   }
 
   stop(): void {
-    this.by.host.removeEventListener('connection:open', this.onOpen)
+    this.by.libp2p.removeEventListener('connection:open', this.onOpen)
     this.cancel?.()
   }
 
@@ -65,7 +65,7 @@ export class Prober {
 
   /** Probes every connection now with a short timeout, since they are probably dead. */
   hurry(): void {
-    for (const peer of this.by.host.getPeers())
+    for (const peer of this.by.libp2p.getPeers())
       if (!this.busy.has(peer.toString())) void this.doubt(peer, peer.toString())
     const waits = [...this.waits]
     this.by.clock.after(HURRY_MS, () => {
@@ -81,7 +81,7 @@ export class Prober {
   }
 
   private check(): void {
-    const peers = this.by.host.getPeers()
+    const peers = this.by.libp2p.getPeers()
     const present = new Set(peers.map(String))
     for (const id of this.heardAt.keys()) if (!present.has(id)) this.heardAt.delete(id)
     for (const peer of peers) {
@@ -92,9 +92,9 @@ export class Prober {
   }
 
   private async doubt(peer: PeerId, id: string): Promise<void> {
-    const { host, clock, log, isStarved, onReplaced } = this.by
+    const { libp2p, clock, log, isStarved, onReplaced } = this.by
     // Copied, because libp2p returns its own list, to which the new connection will be added.
-    const old = [...host.getConnections(peer)]
+    const old = [...libp2p.getConnections(peer)]
     const since = clock.now()
     let onTimeSince = since
     let answered = false
@@ -122,7 +122,7 @@ export class Prober {
           continue
         }
         const made = await within(DIAL_MS, { clock }, (signal) =>
-          host.dial(peer, { force: true, signal }),
+          libp2p.dial(peer, { force: true, signal }),
         ).catch(() => undefined)
         if (made === undefined) {
           await this.pause(CHECK_MS / 2)

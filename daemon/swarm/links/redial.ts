@@ -6,7 +6,7 @@ import { peerIdFromString } from '@libp2p/peer-id'
 import { multiaddr } from '@multiformats/multiaddr'
 import { type Datastore, Key } from 'interface-datastore'
 import type { AddressBook } from '../addresses/address-book.ts'
-import { DIAL_MS, type Host } from '../libp2p/host.ts'
+import { DIAL_MS, type SwarmNode } from '../libp2p/swarm-node.ts'
 import type { Clock, Log } from '../types.ts'
 import { within } from '../within.ts'
 
@@ -40,7 +40,7 @@ interface Wanted {
 }
 
 interface RedialParts {
-  host: Host
+  libp2p: SwarmNode
   datastore: Datastore | undefined
   clock: Clock
   log: Log
@@ -68,7 +68,7 @@ export class Redial {
   }
 
   async start(): Promise<void> {
-    this.by.host.addEventListener('connection:open', this.onOpen)
+    this.by.libp2p.addEventListener('connection:open', this.onOpen)
     const { wanted, met } = await this.load()
     for (const id of met) this.met.add(id)
     for (const [id, addresses] of wanted) await this.keep(id, addresses)
@@ -78,7 +78,7 @@ export class Redial {
   stop(): void {
     this.cancel?.()
     this.cancel = undefined
-    this.by.host.removeEventListener('connection:open', this.onOpen)
+    this.by.libp2p.removeEventListener('connection:open', this.onOpen)
   }
 
   has(id: string): boolean {
@@ -131,9 +131,9 @@ export class Redial {
 
   /** Dials now, unless the peer is connected or being dialled. Resolves with true if it is then connected. */
   async dial(id: string, { signal }: { signal?: AbortSignal } = {}): Promise<boolean> {
-    const { host, clock } = this.by
+    const { libp2p, clock } = this.by
     const peer = peerIdFromString(id)
-    if (host.getConnections(peer).length > 0) return true
+    if (libp2p.getConnections(peer).length > 0) return true
     const entry = this.wanted.get(id)
     if (entry?.dialling) return false
     const dialling = new AbortController()
@@ -167,17 +167,17 @@ export class Redial {
       if (dialling) dialling.abort()
       else void this.dial(id)
     }
-    for (let links = this.by.host.getPeers().length; links < FEW_LINKS; links++) this.tryMet()
+    for (let links = this.by.libp2p.getPeers().length; links < FEW_LINKS; links++) this.tryMet()
   }
 
   /** Tries the most trusted addresses first. */
   private async dialAt(peer: PeerId, signal: AbortSignal, isNews = false): Promise<void> {
-    const { host, book } = this.by
+    const { libp2p, book } = this.by
     const entry = this.wanted.get(peer.toString())
     const addresses = await book.of(peer, {
       ...(entry && { given: entry.addresses, hearsay: isNews || ++entry.tries % HEARSAY_EVERY === 0 }),
     })
-    await host.dial(addresses.length > 0 ? addresses : peer, { signal })
+    await libp2p.dial(addresses.length > 0 ? addresses : peer, { signal })
   }
 
   /** Remembers the address where a peer was reached, to try it first when the peer is gone. */
@@ -195,7 +195,7 @@ export class Redial {
     this.cancel = this.by.clock.after(REDIAL_MS, () => {
       this.tick++
       for (const id of this.wanted.keys()) {
-        const lower = this.by.host.peerId.toString() < id
+        const lower = this.by.libp2p.peerId.toString() < id
         if (lower) this.by.clock.after(LOWER_ID_LATER_MS, () => void (this.cancel && this.dial(id)))
         else void this.dial(id)
       }
@@ -206,9 +206,9 @@ export class Redial {
   }
 
   private tryMet(): void {
-    const { host, random } = this.by
-    if (host.getPeers().length >= FEW_LINKS) return
-    const away = [...this.met].filter((id) => host.getConnections(peerIdFromString(id)).length === 0)
+    const { libp2p, random } = this.by
+    if (libp2p.getPeers().length >= FEW_LINKS) return
+    const away = [...this.met].filter((id) => libp2p.getConnections(peerIdFromString(id)).length === 0)
     const id = away[Math.floor(random() * away.length)]
     if (id !== undefined) void this.dial(id)
   }
@@ -218,7 +218,7 @@ export class Redial {
     if (!entry && this.wanted.size >= MAX_WANTED) return
     const all = [...new Set([...addresses, ...(entry?.addresses ?? [])])].slice(0, MAX_ADDRESSES)
     this.wanted.set(id, { lastError: undefined, dialling: undefined, tries: 0, ...entry, addresses: all })
-    await this.by.host.peerStore.merge(peerIdFromString(id), {
+    await this.by.libp2p.peerStore.merge(peerIdFromString(id), {
       multiaddrs: all.map((address) => multiaddr(address)),
       // libp2p closes connections to it last when there are too many.
       tags: { 'waggle-wanted': { value: 100 } },

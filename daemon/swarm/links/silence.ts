@@ -6,7 +6,7 @@ import type { Clock } from '../types.ts'
 
 const CHECK_MS = 5000
 /** Minimum silence, even in a large swarm, where the notice comes within a minute. */
-const LEAST_MS = 50_000
+const MIN_MS = 50_000
 /** Silence summed over the peers: one peer has ten minutes. A slow node needs one or two to write a group. */
 const PEERS_MS = 600_000
 
@@ -55,6 +55,6 @@ export class Silence {
     }
     this.silentMs += CHECK_MS
     this.peersMs += connected * CHECK_MS
-    if (this.silentMs >= LEAST_MS && this.peersMs >= PEERS_MS) onSilent(connected, this.silentMs)
+    if (this.silentMs >= MIN_MS && this.peersMs >= PEERS_MS) onSilent(connected, this.silentMs)
   }
 }

@@ -5,7 +5,7 @@
 import type { Connection, PeerId } from '@libp2p/interface'
 import { addressRange, firstOfLargest } from '../addresses/address-range.ts'
 import { shuffled } from '../fetch/shuffled.ts'
-import type { Host } from '../libp2p/host.ts'
+import type { SwarmNode } from '../libp2p/swarm-node.ts'
 import type { Clock } from '../types.ts'
 
 const EVERY_MS = 10_000
@@ -24,7 +24,7 @@ interface ThinningOptions {
 }
 
 interface ThinningParts {
-  host: Host
+  libp2p: SwarmNode
   clock: Clock
   random(): number
   /** The user joined the peer. */
@@ -59,8 +59,8 @@ export class Thinning {
 
   /** Never rejects. */
   private async thin(): Promise<void> {
-    const { host, random, isUseful } = this.by
-    const own = host
+    const { libp2p, random, isUseful } = this.by
+    const own = libp2p
       .getConnections()
       .filter(({ direction, limits, status }) => direction === 'outbound' && !limits && status === 'open')
     if (own.length <= this.keep) return
@@ -93,7 +93,7 @@ export class Thinning {
   }
 
   private async hasTag(peer: PeerId, tag: string): Promise<boolean> {
-    const record = await this.by.host.peerStore.get(peer).catch(() => undefined)
+    const record = await this.by.libp2p.peerStore.get(peer).catch(() => undefined)
     return record?.tags.has(tag) ?? false
   }
 
@@ -101,7 +101,7 @@ export class Thinning {
     const { remotePeer } = connection
     try {
       if (await this.hasTag(remotePeer, TAG_OF_SEARCHES))
-        await this.by.host.peerStore.merge(remotePeer, { tags: { [TAG_OF_SEARCHES]: undefined } })
+        await this.by.libp2p.peerStore.merge(remotePeer, { tags: { [TAG_OF_SEARCHES]: undefined } })
       await connection.close()
     } catch {
       // The peer does not answer, or the connection has just closed.

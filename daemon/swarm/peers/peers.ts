@@ -5,7 +5,7 @@ import { peerIdFromString } from '@libp2p/peer-id'
 import { safeText } from '../../../protocol/text.ts'
 import type { Reason } from '../admission/reasons.ts'
 import { gossipLink, meshPeers } from '../gossip/internals.ts'
-import type { Host } from '../libp2p/host.ts'
+import type { SwarmNode } from '../libp2p/swarm-node.ts'
 import { type PeerRecord, type PeerRecords, refusedBy } from './records.ts'
 import type { Reputation } from './reputation.ts'
 
@@ -47,7 +47,7 @@ export interface PeerView {
 }
 
 interface PeersParts {
-  host: Host
+  libp2p: SwarmNode
   topic: string
   records: PeerRecords
   reputation: Reputation
@@ -57,7 +57,7 @@ interface PeersParts {
 
 /** Connected peers first, then the most recently heard. */
 export function viewPeers(by: PeersParts): PeerView[] {
-  const mesh = meshPeers(by.host.services.pubsub, by.topic)
+  const mesh = meshPeers(by.libp2p.services.pubsub, by.topic)
   return by.records
     .all()
     .map((record) => view(record, mesh, by))
@@ -66,13 +66,13 @@ export function viewPeers(by: PeersParts): PeerView[] {
 
 function view(record: PeerRecord, mesh: ReadonlySet<string>, by: PeersParts): PeerView {
   const { id, name, lastHeard, framesIn, bytesIn, bytesOut, published, verified, used, rewardCount } = record
-  const [connection] = by.host.getConnections(peerIdFromString(id))
+  const [connection] = by.libp2p.getConnections(peerIdFromString(id))
   const refused = refusedBy(record.refused)
   return {
     id,
     name,
     connected: connection !== undefined,
-    mesh: mesh.has(id) && gossipLink(by.host.services.pubsub, id)?.outbound === true,
+    mesh: mesh.has(id) && gossipLink(by.libp2p.services.pubsub, id)?.outbound === true,
     wanted: by.isWanted(id),
     nearby:
       connection === undefined && record.disconnectedAt === undefined && !by.isWanted(id) && by.isNearby(id),

@@ -6,9 +6,9 @@ import { multiaddr } from '@multiformats/multiaddr'
 import {
   type AddressManager,
   behindFirewall,
+  type IpPort,
   isSame,
   LONG_MS,
-  type Place,
   toAddress,
 } from '../addresses/outside-addresses.ts'
 import type { Log } from '../types.ts'
@@ -27,7 +27,7 @@ export interface PinholesParts {
 }
 
 interface Pinhole {
-  place: Place
+  listener: IpPort
   gateway: PcpGateway
 }
 
@@ -43,16 +43,16 @@ export class Pinholes {
 
   /** Opens a pinhole for each address that the node listens on, and renews the open ones. Never rejects. */
   async renew(signal: AbortSignal): Promise<void> {
-    const places = behindFirewall(this.addressManager).slice(0, MAX_PINHOLES)
-    if (places.length === 0 && this.open.length === 0) return
+    const listeners = behindFirewall(this.addressManager).slice(0, MAX_PINHOLES)
+    if (listeners.length === 0 && this.open.length === 0) return
     const before = this.addresses()
-    const hops = await (this.by.hops6 ?? hopsHere)(places.map(({ ip }) => ip)).catch(() => [])
+    const hops = await (this.by.hops6 ?? hopsHere)(listeners.map(({ ip }) => ip)).catch(() => [])
     const found = await Promise.all(
-      places.map((place) =>
-        this.openOne(place, hops, signal).catch((error: Error) => {
+      listeners.map((listener) =>
+        this.openOne(listener, hops, signal).catch((error: Error) => {
           if (!signal.aborted)
             this.by.log('debug', 'no router opens its firewall', {
-              address: toAddress(place),
+              address: toAddress(listener),
               error: error.message,
             })
           return undefined
@@ -69,45 +69,47 @@ export class Pinholes {
   async close(signal: AbortSignal): Promise<void> {
     const { open } = this
     this.open = []
-    const closed = open.map(({ place, gateway }) =>
-      gateway.remove(place.port, signal).catch(() => this.ask(gateway, place, { leaseSeconds: 1, signal })),
+    const closed = open.map(({ listener, gateway }) =>
+      gateway
+        .remove(listener.port, signal)
+        .catch(() => this.ask(gateway, listener, { leaseSeconds: 1, signal })),
     )
     await Promise.allSettled(closed)
   }
 
   private ask(
     gateway: PcpGateway,
-    { ip, port }: Place,
+    { ip, port }: IpPort,
     options: { leaseSeconds: number; signal: AbortSignal },
   ): Promise<number> {
     return gateway.forward({ internalIp: ip, internalPort: port, externalPort: port }, options)
   }
 
   private addresses(): string[] {
-    return this.open.map(({ place }) => toAddress(place))
+    return this.open.map(({ listener }) => toAddress(listener))
   }
 
   private async openOne(
-    place: Place,
+    listener: IpPort,
     hops: readonly Hop[],
     signal: AbortSignal,
   ): Promise<Pinhole | undefined> {
-    const hop = hops.find(({ from }) => from === place.ip)
+    const hop = hops.find(({ from }) => from === listener.ip)
     if (!hop) return undefined
-    const { port } = place
-    const known = this.open.find((one) => isSame(one.place, place))?.gateway
+    const { port } = listener
+    const known = this.open.find((one) => isSame(one.listener, listener))?.gateway
     const gateway = known ?? (await PcpGateway.at(hop, { internalPort: port, signal, port: this.by.pcpPort }))
     const outside = await gateway.externalIp(signal)
-    const granted = await this.ask(gateway, place, { leaseSeconds: LEASE_S, signal })
+    const granted = await this.ask(gateway, listener, { leaseSeconds: LEASE_S, signal })
     if (
       granted !== port ||
-      !multiaddr(toAddress({ ip: outside, port })).equals(multiaddr(toAddress(place)))
+      !multiaddr(toAddress({ ip: outside, port })).equals(multiaddr(toAddress(listener)))
     ) {
       await gateway.remove(granted, signal)
       throw new Error(`the router translates the address to ${outside} and the port to ${granted}`)
     }
-    this.addressManager.confirmObservedAddr(multiaddr(toAddress(place)), { ttl: LONG_MS })
-    return { place, gateway }
+    this.addressManager.confirmObservedAddr(multiaddr(toAddress(listener)), { ttl: LONG_MS })
+    return { listener: listener, gateway }
   }
 }
 

@@ -7,8 +7,8 @@
 import {
   type AddressManager,
   behindRouter,
+  type IpPort,
   OutsideAddresses,
-  type Place,
   toAddress,
 } from '../addresses/outside-addresses.ts'
 import { within } from '../within.ts'
@@ -110,7 +110,7 @@ export class PortForwarding {
     if (!signal.aborted) this.cancel = this.by.clock.after(next, this.look)
   }
 
-  private async forward(own: readonly Place[]): Promise<void> {
+  private async forward(own: readonly IpPort[]): Promise<void> {
     if (own.length === 0) return this.outside.set([])
     const { signal } = this.life
     this.router = (await this.stillThere(own)) ?? (await findRouter({ own, signal }, this.by))
@@ -134,7 +134,7 @@ export class PortForwarding {
   }
 
   /** The router used before, with its current external address, if it still answers. */
-  private async stillThere(own: readonly Place[]): Promise<Router | undefined> {
+  private async stillThere(own: readonly IpPort[]): Promise<Router | undefined> {
     const { router } = this
     if (!router || !own.some(({ ip }) => ip === router.from)) return undefined
     try {

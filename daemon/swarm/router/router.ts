@@ -2,7 +2,7 @@
 
 import { isPrivate } from '@libp2p/utils'
 import { multiaddr } from '@multiformats/multiaddr'
-import type { Place } from '../addresses/outside-addresses.ts'
+import type { IpPort } from '../addresses/outside-addresses.ts'
 import type { Clock } from '../types.ts'
 import { defaultGateways, type Hop, networksHere } from './default-gateway.ts'
 import type { Gateway } from './gateway.ts'
@@ -30,7 +30,7 @@ export interface FindRouterParts {
 
 /** `own` lists the addresses and ports to forward. Rejects with an error that says why there is no router. */
 export async function findRouter(
-  { own, signal }: { own: readonly Place[]; signal: AbortSignal },
+  { own, signal }: { own: readonly IpPort[]; signal: AbortSignal },
   { clock, search = searchGateways, hops = hopsHere, pcpPort }: FindRouterParts,
 ): Promise<Router> {
   signal.throwIfAborted()

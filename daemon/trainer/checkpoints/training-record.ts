@@ -3,7 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import type { TrainingPhase } from '../../../protocol/api/index.ts'
-import { MOST_PHASES } from '../../policy/trained.ts'
+import { MAX_PHASES } from '../../policy/trained.ts'
 
 export type TrainingFacts = Omit<TrainingPhase, 'from' | 'to'>
 
@@ -27,7 +27,7 @@ export function createTrainingRecord(
       const last = phases.at(-1)
       if (last !== undefined && last.to < step && isSame(last, now)) last.to = step
       else phases.push({ from: step, to: step, ...structuredClone(now) })
-      if (phases.length > MOST_PHASES) phases.shift()
+      if (phases.length > MAX_PHASES) phases.shift()
     },
     goBack(step) {
       phases = phases

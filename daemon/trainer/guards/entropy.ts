@@ -7,9 +7,9 @@ const Z = 6
 const FADE = 0.9
 const WARM_UP = 12
 /** Smallest jump that counts, in nats per token. */
-const LEAST_JUMP = 0.15
+const MIN_JUMP = 0.15
 /** Smallest jump that counts, as a share of the mean. */
-const LEAST_SHARE = 0.35
+const MIN_SHARE = 0.35
 /** Number of consecutive steps with a jump before an alarm. */
 const PATIENCE = 3
 
@@ -19,16 +19,16 @@ interface EntropyWatch {
 }
 
 export function createEntropyWatch(): EntropyWatch {
-  const usual = createRunning(FADE)
+  const runningMean = createRunning(FADE)
   let strikes = 0
   return {
     observe(entropy) {
-      const { count, mean, deviation } = usual
+      const { count, mean, deviation } = runningMean
       const jump = Math.abs(entropy - mean)
-      const isOdd = count >= WARM_UP && !(jump <= Math.max(Z * deviation, LEAST_JUMP, LEAST_SHARE * mean))
+      const isOdd = count >= WARM_UP && !(jump <= Math.max(Z * deviation, MIN_JUMP, MIN_SHARE * mean))
       if (!isOdd) {
         strikes = 0
-        usual.add(entropy)
+        runningMean.add(entropy)
         return undefined
       }
       strikes += 1

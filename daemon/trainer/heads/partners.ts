@@ -1,7 +1,7 @@
 // The peers whose heads are in this node's weights. One that has not sent a new head for a while counts as gone, but what
 // it has brought stays in the weights, and in checkpoints.
 
-import { type JoinedPeers, MOST_JOINED } from '../../policy/trained.ts'
+import { type JoinedPeers, MAX_JOINED } from '../../policy/trained.ts'
 import type { AheadHead, JoinedHead } from './exchange.ts'
 
 export interface Partner extends JoinedHead {
@@ -35,7 +35,7 @@ export function createPartners({ now }: { now(): number }): Partners {
     const heads = (partners.get(head.author)?.heads ?? 0) + 1
     partners.delete(head.author)
     partners.set(head.author, { ...head, heads, at: now() })
-    if (partners.size > MOST_JOINED) partners.delete(partners.keys().next().value!)
+    if (partners.size > MAX_JOINED) partners.delete(partners.keys().next().value!)
   }
   const groups = (known: number): number =>
     Math.max(

@@ -1,7 +1,7 @@
 // What a node knows about one author whose groups it has trained on, and the weight that follows.
 
 import type { SharingContributor } from '../../../protocol/api/index.ts'
-import { noPairs, type Pairs, ratioInterval, worthOf } from './interval.ts'
+import { noPairs, type Pairs, ratioInterval, weightOf } from './interval.ts'
 import { type Typicality, untested } from './typicality.ts'
 
 export interface Author {
@@ -36,15 +36,15 @@ export const stranger = (): Author => ({
  * and an author who does harm is set aside.
  */
 export const hasEarned = ({ typicality, away }: Author): boolean =>
-  away === 0 && typicality.likeness === 'twin'
+  away === 0 && typicality.likeness === 'matched'
 
 /**
  * Weight of an author's groups relative to own groups, 0 to 1: full until it is fairly sure that they bring less. A
  * guide's groups have weight 0: imitating another policy's samples as if they were own ones does not teach what that
  * policy finds good.
  */
-export function worthOfAuthor({ typicality, pairs }: Author): number {
-  return typicality.likeness === 'guide' ? 0 : worthOf(pairs)
+export function weightOfAuthor({ typicality, pairs }: Author): number {
+  return typicality.likeness === 'mismatched' ? 0 : weightOf(pairs)
 }
 
 /** The author as shown to users. `total`: sum of all authors' norms. */
@@ -54,7 +54,7 @@ export function contributorOf(peer: string, author: Author, total: number): Shar
   return {
     peer,
     share: total > 0 ? norm / total : 0,
-    weight: away > 0 ? 0 : worthOfAuthor(author),
+    weight: away > 0 ? 0 : weightOfAuthor(author),
     ...(ratio ? { effect: ratio.value - 1 } : {}),
     ...(ratio && Number.isFinite(ratio.low) ? { low: ratio.low - 1 } : {}),
     ...(ratio && Number.isFinite(ratio.high) ? { high: ratio.high - 1 } : {}),

@@ -3,8 +3,8 @@
 // recently seen one is forgotten first.
 
 import type { SharingContributor } from '../../../protocol/api/index.ts'
-import { type Author, contributorOf, hasEarned, stranger, worthOfAuthor } from './author.ts'
-import { type AuthorsState, MOST_AUTHORS } from './evidence.ts'
+import { type Author, contributorOf, hasEarned, stranger, weightOfAuthor } from './author.ts'
+import { type AuthorsState, MAX_AUTHORS } from './evidence.ts'
 import { addPair, meanInterval, noPairs } from './interval.ts'
 import {
   calibrated,
@@ -27,7 +27,7 @@ export interface Authors {
   /** True while it is unknown if the author's policy is like this node's. */
   isUnknown(author: string): boolean
   /** Takes tokens of an author that are not trained on. Returns what follows from them. */
-  meet(author: string, tokens: Evidence): AuthorFinding[]
+  addTokens(author: string, tokens: Evidence): AuthorFinding[]
   /** Whether the author's log-probs may be used: true unless it is a guide. */
   isBelieved(author: string): boolean
   /** Takes the number of own tokens in each bin of places, the baseline for peers' tokens. */
@@ -47,7 +47,7 @@ export interface Authors {
    * Weight of an author's groups in a batch, 0 to 1: full until it is fairly sure that they bring less than own
    * groups. Undefined for a newcomer. `tokens`: tokens of the groups to be weighed.
    */
-  standing(author: string, tokens?: Evidence): number | undefined
+  earnedWeight(author: string, tokens?: Evidence): number | undefined
   /** Call once per update. Reduces penalties and decays shares. */
   tick(): void
   /** Whether the author's tokens were found to come from a policy like this node's, and it is not set aside. */
@@ -85,7 +85,7 @@ export function createAuthors({ restored }: { restored?: Partial<AuthorsState> |
     const found = all.get(name) ?? stranger()
     all.delete(name)
     all.set(name, found)
-    if (all.size > MOST_AUTHORS) {
+    if (all.size > MAX_AUTHORS) {
       // Authors that are set aside are forgotten last, because forgetting them would readmit them. Strangers go first.
       const present = [...all].filter(([, { away }]) => away === 0)
       const oldest = present.find(([, author]) => !hasEarned(author)) ?? present[0] ?? [...all][0]!
@@ -105,39 +105,39 @@ export function createAuthors({ restored }: { restored?: Partial<AuthorsState> |
   for (const { author, updates, offences, reason } of restored?.setAside ?? [])
     Object.assign(all.get(author) ?? of(author), { away: updates, offences, reason })
 
-  const meet = (name: string, tokens: Evidence): AuthorFinding[] => {
+  const addTokens = (name: string, tokens: Evidence): AuthorFinding[] => {
     const author = of(name)
     const before = author.typicality
     author.typicality = reviewed(before, tokens, odds)
-    if (before.likeness === 'guide' || author.typicality.likeness !== 'guide') return []
+    if (before.likeness === 'mismatched' || author.typicality.likeness !== 'mismatched') return []
     return [{ author: name, kind: 'unlike', reason: reasonOf(author.typicality) }]
   }
 
   return {
-    meet,
+    addTokens,
     isUnknown(name) {
       const author = all.get(name)
       return !author || (author.away === 0 && author.typicality.likeness === 'unknown')
     },
     isSetAside: (name) => (all.get(name)?.away ?? 0) > 0,
-    isBelieved: (name) => all.get(name)?.typicality.likeness !== 'guide',
+    isBelieved: (name) => all.get(name)?.typicality.likeness !== 'mismatched',
 
     calibrate(counts) {
       own = calibrated(own, counts)
       odds = oddsOf(own)
     },
 
-    standing(name, tokens) {
+    earnedWeight(name, tokens) {
       const author = all.get(name)
-      if (author?.typicality.likeness === 'guide' || (tokens && isUnlike(tokens, odds))) return 0
-      return author && hasEarned(author) ? worthOfAuthor(author) : undefined
+      if (author?.typicality.likeness === 'mismatched' || (tokens && isUnlike(tokens, odds))) return 0
+      return author && hasEarned(author) ? weightOfAuthor(author) : undefined
     },
 
     observe(name, { gain, own: ownGain, norm, tokens }) {
       const author = of(name)
       const findings: AuthorFinding[] = []
       author.norm += norm
-      if (tokens) findings.push(...meet(name, tokens))
+      if (tokens) findings.push(...addTokens(name, tokens))
       if (author.away === 0 && isNumber(gain) && isNumber(ownGain)) {
         if (author.pairs.count >= EPOCH) {
           author.pairs = noPairs()

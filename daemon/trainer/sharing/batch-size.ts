@@ -12,7 +12,7 @@ const OPEN_PART = 1 / 4
  * peer gets half of a batch as long as enough own groups wait. `peers`: number of peers whose waiting groups have
  * weight.
  */
-export function filledBatch(usual: number, peers: number): { leastOwn: number; foreign: number } {
-  const leastOwn = Math.ceil(usual * Math.max(OWN_PART, 1 / (1 + peers)))
-  return { leastOwn, foreign: Math.max(Math.ceil(OPEN_PART * usual), usual - leastOwn) }
+export function filledBatch(batchGroups: number, peers: number): { leastOwn: number; foreign: number } {
+  const leastOwn = Math.ceil(batchGroups * Math.max(OWN_PART, 1 / (1 + peers)))
+  return { leastOwn, foreign: Math.max(Math.ceil(OPEN_PART * batchGroups), batchGroups - leastOwn) }
 }

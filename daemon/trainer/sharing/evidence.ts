@@ -10,7 +10,7 @@ import type { Pairs } from './interval.ts'
 import type { Typicality } from './typicality.ts'
 
 /** Maximum number of authors; the least recently seen one is forgotten first. */
-export const MOST_AUTHORS = 512
+export const MAX_AUTHORS = 512
 
 const count = z.int().nonnegative()
 const amount = z.number().nonnegative()
@@ -25,10 +25,14 @@ const pairs = z.strictObject({
   xy: z.number(),
   yy: amount,
 }) satisfies z.ZodType<Pairs>
+/** Names of the last version, which states may still have. */
+const FORMER_LIKENESS = { twin: 'matched', guide: 'mismatched' } as const
 const typicality = z.strictObject({
   bets: z.array(z.number()).max(64),
   claims: z.number(),
-  likeness: z.enum(['twin', 'guide', 'unknown']),
+  likeness: z
+    .enum(['matched', 'mismatched', 'unknown', 'twin', 'guide'])
+    .transform((name) => (name === 'twin' || name === 'guide' ? FORMER_LIKENESS[name] : name)),
 }) satisfies z.ZodType<Typicality>
 
 const setAside = z.strictObject({
@@ -68,7 +72,7 @@ const judge = z.strictObject({
 })
 
 const state = z.strictObject({
-  setAside: z.array(setAside).max(MOST_AUTHORS),
+  setAside: z.array(setAside).max(MAX_AUTHORS),
   /** Absent if no foreign group has arrived, and in older checkpoints. */
   evidence: z
     .strictObject({
@@ -76,7 +80,7 @@ const state = z.strictObject({
       /** Number of own tokens in each bin of places. */
       calibration: z.array(amount).max(64),
       /** Least recently seen first. */
-      authors: z.array(author).max(MOST_AUTHORS),
+      authors: z.array(author).max(MAX_AUTHORS),
     })
     .exactOptional(),
 })

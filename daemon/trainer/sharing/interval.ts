@@ -85,7 +85,7 @@ const DOUBT = 0.2
  * The worth of x in units of y, 0 to 1: the upper end of an 80 % interval for the ratio of their means, and 1 until
  * that is known. So a source counts fully until it is fairly sure that it brings less.
  */
-export function worthOf(pairs: Pairs): number {
+export function weightOf(pairs: Pairs): number {
   const ratio = ratioInterval(pairs, DOUBT)
   return ratio === undefined ? 1 : Math.max(0, Math.min(1, ratio.high))
 }

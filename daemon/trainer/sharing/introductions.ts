@@ -19,7 +19,7 @@ interface IntroductionsOptions {
 
 interface IntroductionsParts {
   engine: Pick<Engine, 'score'>
-  authors: Pick<Authors, 'meet'>
+  authors: Pick<Authors, 'addTokens'>
   /** Mean tokens of an own group. */
   mix: Pick<PromptMix, 'tokens'>
   /** Whether nothing is known yet about this peer's policy. */
@@ -36,11 +36,11 @@ interface Introductions {
   /** This node has generated a group; a share of its tokens may be spent on introductions. */
   earn(group: Group): void
   /** Scores waiting groups. Call it while nothing else uses the engine. */
-  meet(): Promise<void>
+  scoreWaiting(): Promise<void>
 }
 
 /** Maximum number of groups that wait to be scored, in all and per author. */
-const MOST = { waiting: 64, ofOne: 4 }
+const MAX = { waiting: 64, ofOne: 4 }
 /**
  * Tokens to score for each token of an own group. Scoring takes one pass, and an own token a pass to sample it and three
  * to train on it.
@@ -106,9 +106,9 @@ export function createIntroductions(
     add(group) {
       if (!isUnknown(group.author)) return false
       const { author, source = author } = group
-      if (all().filter((one) => one.author === author).length >= MOST.ofOne) return false
+      if (all().filter((one) => one.author === author).length >= MAX.ofOne) return false
       waiting.set(source, [...(waiting.get(source) ?? []), group])
-      if (all().length > MOST.waiting) dropOldest()
+      if (all().length > MAX.waiting) dropOldest()
       return true
     },
 
@@ -116,7 +116,7 @@ export function createIntroductions(
       budget = Math.min(budget + SHARE * tokensIn(group), SAVED * (mix.tokens ?? 0))
     },
 
-    async meet() {
+    async scoreWaiting() {
       const groups = chosen()
       if (groups.length === 0) return
       const sequences = groups.flatMap(({ conditioning, rollouts }) =>
@@ -125,13 +125,13 @@ export function createIntroductions(
           completion: one.tokens,
         })),
       )
-      const scores = await engine.score({ sequences, temperature, places: true })
+      const scores = await engine.score({ sequences, temperature, pit: true })
       const uniform = random(`introductions/${calls++}`)
       let from = 0
       for (const { author, rollouts } of groups) {
         const own = scores.slice(from, from + rollouts.length)
         from += rollouts.length
-        for (const { kind, reason } of authors.meet(author, evidenceIn(rollouts, own, uniform)))
+        for (const { kind, reason } of authors.addTokens(author, evidenceIn(rollouts, own, uniform)))
           onFinding({ guard: kind, message: reason, peers: [author] })
       }
     },

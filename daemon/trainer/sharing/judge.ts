@@ -79,7 +79,7 @@ const EPOCH = 400
  * Figures are clipped at this multiple of the mean absolute value of earlier ones: about two standard deviations of a
  * normal distribution.
  */
-const MOST = 2.5
+const MAX = 2.5
 /** Effects closer to 0 than this count as no difference. */
 const NEGLIGIBLE = 0.1
 
@@ -99,7 +99,7 @@ export function createJudge(options: JudgeOptions): Judge {
   let resting = restored?.resting ?? 0
   let total = restored?.total ?? 0
   let probes = restored?.probes ?? 0
-  const cut = (figure: number, unit: number): number => Math.max(-MOST, Math.min(MOST, figure / unit))
+  const cut = (figure: number, unit: number): number => Math.max(-MAX, Math.min(MAX, figure / unit))
   /** Result of the last complete epoch, reported until the new one has a result. */
   let earlier: Pick<JudgeState, 'verdict' | 'effect' | 'low' | 'high'> = restored?.earlier ?? {
     verdict: 'not yet known',

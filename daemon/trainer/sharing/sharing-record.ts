@@ -7,11 +7,11 @@ import { type Authors, createAuthors } from './authors.ts'
 import { filledBatch } from './batch-size.ts'
 import type { LearnerState } from './evidence.ts'
 import { createJudge, type Judge, type PartProgress } from './judge.ts'
-import type { PartReport, UsualPart } from './mixing/part.ts'
+import type { MeanOwnPart, PartReport } from './mixing/part.ts'
 
 interface SharingRecordOptions {
   /** As they are now. `limit`: maximum of J. `usual`: maximum number of own groups in a batch (I). */
-  settings(): { limit: number; usual: number }
+  settings(): { limit: number; batchGroups: number }
   /** False keeps J at its maximum, whatever the verdict. */
   adaptive: boolean
   restored: LearnerState | undefined
@@ -31,7 +31,7 @@ export interface SharingRecord {
   authors: Authors
   judge: Judge
   /** The usual own part: a mean over about the last ten. Undefined before the first one in this run. */
-  readonly usual: UsualPart | undefined
+  readonly meanOwn: MeanOwnPart | undefined
   /** Call after each update. `learnt` is false if foreign parts were only measured. */
   observe(parts: readonly PartReport[], learnt: boolean): void
   info(): SharingInfo
@@ -40,7 +40,7 @@ export interface SharingRecord {
 }
 
 /** Decay of the means in `usual`. */
-const USUAL = 0.9
+const MEAN_DECAY = 0.9
 
 const UNIT = 'of the progress that the same compute on own groups brings'
 
@@ -59,7 +59,7 @@ export function createSharingRecord(
   })
   const judge = createJudge({
     settings() {
-      const { limit, usual: own } = options.settings()
+      const { limit, batchGroups: own } = options.settings()
       return { limit, best: filledBatch(own, Number.POSITIVE_INFINITY).foreign }
     },
     adaptive: options.adaptive,
@@ -67,7 +67,7 @@ export function createSharingRecord(
   })
   let last: SharingInfo['last']
 
-  let usual: UsualPart | undefined
+  let meanOwn: MeanOwnPart | undefined
 
   const observeAuthor = (part: PartReport, own: number | undefined, ownNorm: number): void => {
     const author = part.author!
@@ -89,8 +89,8 @@ export function createSharingRecord(
     authors,
     judge,
 
-    get usual() {
-      return usual
+    get meanOwn() {
+      return meanOwn
     },
 
     observe(parts, learnt) {
@@ -112,14 +112,14 @@ export function createSharingRecord(
       const scaled = own && judge.scaled(own)
       for (const { gradientNorm, count } of mine)
         if (Number.isFinite(gradientNorm))
-          usual = usual
+          meanOwn = meanOwn
             ? {
-                gradientNorm: USUAL * usual.gradientNorm + (1 - USUAL) * gradientNorm,
-                count: USUAL * usual.count + (1 - USUAL) * count,
+                gradientNorm: MEAN_DECAY * meanOwn.gradientNorm + (1 - MEAN_DECAY) * gradientNorm,
+                count: MEAN_DECAY * meanOwn.count + (1 - MEAN_DECAY) * count,
               }
             : { gradientNorm, count }
       const ownNorm = Math.max(
-        usual?.gradientNorm ?? 0,
+        meanOwn?.gradientNorm ?? 0,
         ...mine.map(({ gradientNorm }) => gradientNorm),
         1e-30,
       )
@@ -146,7 +146,7 @@ export function createSharingRecord(
     },
 
     info() {
-      const { usual: own, limit } = options.settings()
+      const { batchGroups: own, limit } = options.settings()
       return {
         ...judge.state,
         unit: UNIT,

@@ -17,7 +17,7 @@
 // peer's. Against the alternative q, the best bet that no member of the set can win is q divided by the set's member
 // nearest to q (the reverse information projection; Grünwald, de Heide and Koolen 2024); see `payoffs`.
 //
-// A bet gains at most MOST_AT_ONCE per update. An honest peer differs in single bursts: a rollout that has left the
+// A bet gains at most MAX_AT_ONCE per update. An honest peer differs in single bursts: a rollout that has left the
 // usual path goes where neither policy was trained. Planted text comes again and again.
 //
 // A bet's wealth has a lower bound below 1, so that an author cannot save up good behaviour. That makes it at most an
@@ -44,7 +44,7 @@ export interface Typicality {
 /** Counts of this node's own tokens when they were trained on, in the bins of `Evidence`. */
 export type Calibration = readonly number[]
 
-type Likeness = 'twin' | 'guide' | 'unknown'
+type Likeness = 'matched' | 'mismatched' | 'unknown'
 
 /** Evidence from an author's tokens in one update. */
 export interface Evidence {
@@ -66,11 +66,11 @@ const TOLERANCE = 0.003
  */
 const CREDIT = 4.6
 /** Lower bound on log wealth, so that an author cannot save up good behaviour. */
-const LEAST_WEALTH = -6.9
+const MIN_WEALTH = -6.9
 /** Maximum log wealth that one update may add, so that no single group turns a twin into a guide. */
-const MOST_AT_ONCE = CREDIT
+const MAX_AT_ONCE = CREDIT
 /** Upper bound on log wealth, so that an author who turns honest is recognised in time. */
-const MOST = 2 * Math.log(1 / ALPHA)
+const MAX = 2 * Math.log(1 / ALPHA)
 
 type Distribution = (u: number) => number
 
@@ -81,8 +81,8 @@ const tilted =
   (u) =>
     1 - (1 - u) ** power
 /** Log-uniform in 1 - u: tokens that the policy finds anything from likely to almost impossible. */
-const LEAST = 1e-4
-const foreign: Distribution = (u) => Math.min(1, Math.log(1 / Math.max(1 - u, LEAST)) / Math.log(1 / LEAST))
+const MIN = 1e-4
+const foreign: Distribution = (u) => Math.min(1, Math.log(1 / Math.max(1 - u, MIN)) / Math.log(1 / MIN))
 const mixed =
   (share: number, a: Distribution, b: Distribution = uniform): Distribution =>
   (u) =>
@@ -187,7 +187,7 @@ const WEIGHT_TOLERANCE = 0.1
 
 export function reviewed(before: Typicality, { counts, weight }: Evidence, odds: Odds): Typicality {
   const bets = gainsOf(counts, odds).map((gain, j) =>
-    bounded((before.bets[j] ?? 0) + Math.min(MOST_AT_ONCE, gain)),
+    bounded((before.bets[j] ?? 0) + Math.min(MAX_AT_ONCE, gain)),
   )
   const claims =
     weight === undefined
@@ -208,10 +208,10 @@ function gainsOf(counts: readonly number[], odds: Odds): number[] {
 
 function likenessAfter(before: Likeness, wealth: Pick<Typicality, 'bets' | 'claims'>): Likeness {
   const { bets, claims } = wealth
-  if (before !== 'guide' && wealthOf(wealth) >= 1 / ALPHA) return 'guide'
-  if (Math.max(claims, ...bets) > 0) return before === 'guide' ? 'guide' : 'unknown'
-  if (Math.max(...bets) <= -CREDIT) return 'twin'
-  return before === 'guide' ? 'unknown' : before
+  if (before !== 'mismatched' && wealthOf(wealth) >= 1 / ALPHA) return 'mismatched'
+  if (Math.max(claims, ...bets) > 0) return before === 'mismatched' ? 'mismatched' : 'unknown'
+  if (Math.max(...bets) <= -CREDIT) return 'matched'
+  return before === 'mismatched' ? 'unknown' : before
 }
 
 /** Mean wealth of all bets. */
@@ -230,7 +230,7 @@ export function reasonOf({ bets, claims }: Typicality): string {
 
 /** Bounds and rounds the log wealth, so that a checkpoint has room for many authors. */
 function bounded(wealth: number): number {
-  return Number.isNaN(wealth) ? MOST : Math.round(1e3 * Math.max(LEAST_WEALTH, Math.min(MOST, wealth))) / 1e3
+  return Number.isNaN(wealth) ? MAX : Math.round(1e3 * Math.max(MIN_WEALTH, Math.min(MAX, wealth))) / 1e3
 }
 
 function sum(values: readonly number[]): number {

@@ -129,11 +129,11 @@ const nameOf = (group: number, rollout: number, at: number): string =>
 function probesFor(groups: readonly Group[], cuts: readonly number[][][], rollouts: number): Request[] {
   return groups.flatMap((group, g) => {
     const { prompt } = group
-    const places = cuts[g]!.flatMap((row, rollout) => row.map((at) => ({ rollout, at })))
-    const question: Request[] = places.some(({ at }) => at === 0)
+    const cutAt = cuts[g]!.flatMap((row, rollout) => row.map((at) => ({ rollout, at })))
+    const question: Request[] = cutAt.some(({ at }) => at === 0)
       ? [{ id: nameOf(g, 0, 0), prompt, rollouts, keep: 'probe' }]
       : []
-    const within = places.filter(({ at }) => at > 0)
+    const within = cutAt.filter(({ at }) => at > 0)
     return [
       ...question,
       ...within.map(

@@ -11,7 +11,7 @@ const savedSchema = z.array(
 )
 
 /** Number of groups kept; groups are trained on within a few versions. */
-const MOST = 256
+const MAX = 256
 
 export interface Values {
   /** The known values of each rollout; undefined for an unknown group. */
@@ -31,7 +31,7 @@ export function createValues(): Values {
     },
     set(id, known) {
       groups.set(id, known)
-      if (groups.size > MOST) groups.delete(groups.keys().next().value!)
+      if (groups.size > MAX) groups.delete(groups.keys().next().value!)
     },
     save: () => new TextEncoder().encode(JSON.stringify([...groups])),
     load(bytes) {

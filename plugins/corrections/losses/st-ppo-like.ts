@@ -39,7 +39,7 @@ const settings = z.strictObject({
 })
 
 /** Log-ratios are clamped to +- this. */
-const LIMIT = 10
+const MAX = 10
 
 export default definePlugin({
   name: 'st_ppo_like',
@@ -51,7 +51,7 @@ export default definePlugin({
   create: ({ low, high, damp }) => ({
     correct(): Correction {
       const within = sub(LOGPROB, column('proximal'))
-      const ratio = exp(max(min(add(column('st_ppo_like.drift'), within), LIMIT), -LIMIT))
+      const ratio = exp(max(min(add(column('st_ppo_like.drift'), within), MAX), -MAX))
       const clippedHigh = mul(greater(ADVANTAGE, 0), greater(ratio, 1 + high))
       const clippedLow = mul(less(ADVANTAGE, 0), less(ratio, 1 - low))
       const bounded = where(clippedHigh, 1 + high, where(clippedLow, 1 - low, ratio))
@@ -90,7 +90,7 @@ export default definePlugin({
 function driftOf(gaps: Gaps): Float32Array {
   const drift = new Float32Array(gaps.rollout.tokens.length)
   for (const { tokens, sum } of turnsOf(gaps)) {
-    const mean = Math.max(-LIMIT, Math.min(LIMIT, sum / Math.max(1, tokens.length)))
+    const mean = Math.max(-MAX, Math.min(MAX, sum / Math.max(1, tokens.length)))
     for (const { at } of tokens) drift[at] = mean
   }
   return drift

@@ -22,7 +22,7 @@ interface KlControlOptions {
 }
 
 const savedSchema = z.number().nonnegative()
-const MOST = 0.2
+const MAX = 0.2
 
 /** Hooks that maintain the column `coefficient`. */
 export function createKlControl({ coefficient, target, horizon, measured }: KlControlOptions): Hooks {
@@ -35,7 +35,7 @@ export function createKlControl({ coefficient, target, horizon, measured }: KlCo
     commit({ metrics, groups }) {
       const divergence = metrics[measured]
       if (divergence === undefined || !Number.isFinite(divergence)) return undefined
-      const error = Math.max(-MOST, Math.min(MOST, divergence / target - 1))
+      const error = Math.max(-MAX, Math.min(MAX, divergence / target - 1))
       const rollouts = groups.reduce((sum, group) => sum + group.rollouts.length, 0)
       current *= 1 + error * Math.min(1, rollouts / horizon)
       return undefined

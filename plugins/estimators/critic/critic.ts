@@ -57,9 +57,9 @@ export function createCritic({ tokens, ...options }: HeadSettings): Critic {
     hold(seen, targets, context) {
       for (const [name, value] of Object.entries(quality(seen.values, targets))) context.metric(name, value)
       if (!seen.head) return
-      const { places, states } = seen.kept
+      const { positions, states } = seen.kept
       const of = (rows: ReadonlyArray<ReadonlyArray<Float64Array>>): Float64Array =>
-        Float64Array.from(places, ({ group, rollout, token }) => rows[group]![rollout]![token]!)
+        Float64Array.from(positions, ({ group, rollout, token }) => rows[group]![rollout]![token]!)
       held = { head: seen.head, samples: { states, targets: of(targets), said: of(seen.values) } }
     },
 

@@ -49,7 +49,7 @@ const BETA1 = 0.9
 const BETA2 = 0.999
 const EPSILON = 1e-8
 /** Minimum variance of a coordinate relative to the mean variance, so that near-constant ones are not blown up. */
-const LEAST_VARIANCE = 1e-6
+const MIN_VARIANCE = 1e-6
 
 export function newHead(width: number): Head {
   const zeros = (length = width) => new Float64Array(length)
@@ -79,7 +79,7 @@ export function fitted(head: Head, samples: Samples, options: FitOptions, random
   if (rows.length === 0) return head
   const spread = spreadWith(head.spread, states, rows)
   const { mean, variance } = spread
-  const floor = (LEAST_VARIANCE * variance.reduce((sum, one) => sum + one, 0)) / width + EPSILON
+  const floor = (MIN_VARIANCE * variance.reduce((sum, one) => sum + one, 0)) / width + EPSILON
   const scale = variance.map((one) => Math.sqrt((one + floor) * width))
 
   // From here on w and b apply to standardised states; the bias is the last parameter.

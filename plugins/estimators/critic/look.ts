@@ -14,7 +14,7 @@ export interface Look {
 }
 
 export interface Kept {
-  places: Array<{ group: number; rollout: number; token: number }>
+  positions: Array<{ group: number; rollout: number; token: number }>
   /** One hidden state per token, shape [tokens, width], row-major. */
   states: Float32Array
 }
@@ -47,7 +47,7 @@ export async function look(
   )
   let left = seen.reduce((sum, { group, rollout }) => sum + (isFitted(group) ? writtenTokens(rollout) : 0), 0)
   const count = Math.min(most, left)
-  const places: Kept['places'] = []
+  const positions: Kept['positions'] = []
   let head = before
   let states = new Float32Array()
   for (const portion of portionsOf(seen)) {
@@ -70,14 +70,14 @@ export async function look(
         row[t] = predicted(head, hidden, t * width)
         if (!isFitted(group)) continue
         // Selection sampling (Knuth, algorithm S): each remaining token is equally likely.
-        if (random() * left-- < count - places.length) {
-          states.set(hidden.subarray(t * width, (t + 1) * width), places.length * width)
-          places.push({ group: g, rollout: r, token: t })
+        if (random() * left-- < count - positions.length) {
+          states.set(hidden.subarray(t * width, (t + 1) * width), positions.length * width)
+          positions.push({ group: g, rollout: r, token: t })
         }
       }
     })
   }
-  return { head, values, logprobs, kept: { places, states } }
+  return { head, values, logprobs, kept: { positions: positions, states } }
 }
 
 export function itemOf({ conditioning }: Group, rollout: Rollout): ScoreItem {

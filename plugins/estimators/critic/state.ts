@@ -5,10 +5,10 @@ import { z } from 'zod'
 import type { Head } from './head.ts'
 
 /** Larger than any model's width; keeps corrupt bytes from allocating too much memory. */
-const MOST_WIDTH = 65_536
-const numbers = z.string().max(MOST_WIDTH * 12)
+const MAX_WIDTH = 65_536
+const numbers = z.string().max(MAX_WIDTH * 12)
 const savedSchema = z.strictObject({
-  width: z.int().min(1).max(MOST_WIDTH),
+  width: z.int().min(1).max(MAX_WIDTH),
   bias: z.number(),
   seen: z.int().min(0),
   steps: z.int().min(0),

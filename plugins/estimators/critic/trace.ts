@@ -18,7 +18,7 @@ interface Trace {
 }
 
 /** Log-ratios are clamped to this before exp, as in verl. */
-const MOST_NATS = 20
+const MAX_NATS = 20
 /** How far above 0 rounding may put a sampler's log-prob. */
 const ROUNDING = 1e-6
 
@@ -42,7 +42,7 @@ export function ratiosOf(rollout: Rollout, logprobs: Float32Array): Float64Array
   const ratios = Float64Array.from(tokens, (_, t) => {
     if (lossMask?.[t] === 0) return 1
     const gap = logprobs[t]! - behaviourLogprobs![t]!
-    return Math.exp(Math.max(-MOST_NATS, Math.min(MOST_NATS, gap)))
+    return Math.exp(Math.max(-MAX_NATS, Math.min(MAX_NATS, gap)))
   })
   return ratios.every(Number.isFinite) ? ratios : undefined
 }

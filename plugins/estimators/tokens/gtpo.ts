@@ -10,7 +10,7 @@
 // Groups of equal rewards get zeros.
 
 import { z } from 'zod'
-import { isZeroSignal, type Rollout, writtenOf, writtenPlaces } from '../../../protocol/train/index.ts'
+import { isZeroSignal, type Rollout, writtenOf, writtenPositions } from '../../../protocol/train/index.ts'
 import { defineEstimator } from '../shared/estimator.ts'
 import { bounded, isScored, limitSetting, mean, perGroup, std } from '../shared/groups.ts'
 
@@ -54,15 +54,16 @@ export default defineEstimator({
 export function conflictFactors(rollouts: readonly Rollout[], scores: readonly number[]): number[][] {
   const factors = rollouts.map(({ tokens }) => Array<number>(tokens.length).fill(1))
   for (const fromEnd of [false, true]) {
-    const places = rollouts.map((rollout) =>
-      fromEnd ? writtenPlaces(rollout).reverse() : writtenPlaces(rollout),
+    const positions = rollouts.map((rollout) =>
+      fromEnd ? writtenPositions(rollout).reverse() : writtenPositions(rollout),
     )
-    const tokenAt = (i: number, place: number): number | undefined => rollouts[i]!.tokens[places[i]![place]!]
+    const tokenAt = (i: number, index: number): number | undefined =>
+      rollouts[i]!.tokens[positions[i]![index]!]
     for (let i = 0; i < rollouts.length; i++) {
       if (scores[i] === 0) continue
-      for (const [place, at] of places[i]!.entries()) {
+      for (const [index, at] of positions[i]!.entries()) {
         const opposed = rollouts.some(
-          (_, j) => scores[i]! * scores[j]! < 0 && tokenAt(i, place) === tokenAt(j, place),
+          (_, j) => scores[i]! * scores[j]! < 0 && tokenAt(i, index) === tokenAt(j, index),
         )
         if (!opposed) break
         factors[i]![at]! *= scores[i]! > 0 ? 2 : 0

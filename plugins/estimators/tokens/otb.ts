@@ -13,7 +13,7 @@
 
 import { z } from 'zod'
 import type { Context, Scored } from '../../../protocol/plugin/index.ts'
-import { type Group, isZeroSignal, type Rollout, writtenPlaces } from '../../../protocol/train/index.ts'
+import { type Group, isZeroSignal, type Rollout, writtenPositions } from '../../../protocol/train/index.ts'
 import { defineEstimator } from '../shared/estimator.ts'
 import { bounded, isScored, limitSetting } from '../shared/groups.ts'
 
@@ -43,8 +43,8 @@ export default defineEstimator({
         return rollouts.map((rollout) => {
           if (!isScored(rollout)) return 0
           const row = new Float32Array(rollout.tokens.length)
-          for (const [place, t] of writtenPlaces(rollout).entries())
-            row[t] = bounded(rollout.reward - baselines[place]!, limit)
+          for (const [index, t] of writtenPositions(rollout).entries())
+            row[t] = bounded(rollout.reward - baselines[index]!, limit)
           return row
         })
       })
@@ -68,7 +68,7 @@ async function scoresOf(groups: readonly Group[], context: Context): Promise<Sco
 /** W at each of the policy's own tokens. */
 function energiesOf(rollout: Rollout, { logprobs, collisions }: Scored): Float64Array {
   let energy = 0
-  return Float64Array.from(writtenPlaces(rollout), (t) => {
+  return Float64Array.from(writtenPositions(rollout), (t) => {
     // Rounding must not make the norm of a near-certain token negative.
     energy += Math.max(0, 1 - 2 * Math.exp(logprobs[t]!) + collisions[t]!)
     return energy

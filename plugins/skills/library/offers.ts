@@ -10,7 +10,7 @@ import { cleanText, digestOf } from './text.ts'
 
 const PEERS = 32
 const PER_PEER = 8
-const MOST_BYTES = 65_536
+const MAX_BYTES = 65_536
 
 const offerSchema = z.strictObject({
   text: z.string().max(4096),
@@ -102,7 +102,7 @@ const savedSchema = z.strictObject({
 })
 
 function parse(bytes: Uint8Array): z.infer<typeof sharedSchema> | undefined {
-  if (bytes.length > MOST_BYTES) return undefined
+  if (bytes.length > MAX_BYTES) return undefined
   try {
     const shared = sharedSchema.parse(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)))
     return shared.split === splitOf(shared.entries) ? shared : undefined

@@ -7,7 +7,7 @@
 // 2018, arXiv 1702.01417; their next step, which also removes the largest components, is not taken).
 //
 // The policy changes during training, and a restarted node must find the same texts as one that kept running. So
-// vectors by states are recomputed after each update, for the `MOST` best texts; the other texts rank after these.
+// vectors by states are recomputed after each update, for the `MAX` best texts; the other texts rank after these.
 
 import { type Context, embedText, similarity } from '../../../protocol/plugin/index.ts'
 import type { Entry } from './entry.ts'
@@ -24,7 +24,7 @@ interface Retrieval {
 const READ = 600
 const AT_ONCE = 32
 /** Maximum number of texts compared by states. */
-const MOST = 64
+const MAX = 64
 /** Number of cached vectors by words; beyond that, all are recomputed. */
 const KEPT = 1000
 
@@ -48,7 +48,7 @@ export function createRetrieval(by: RetrievalName): Retrieval {
   return {
     async nearest(entries, observation, context) {
       if (entries.length === 0) return []
-      const compared = by === 'words' ? entries : entries.slice(0, MOST)
+      const compared = by === 'words' ? entries : entries.slice(0, MAX)
       const all = [...(await kept(compared, context)), ...(await vectorsOf([observation], context))]
       const vectors = by === 'words' ? all : centred(all, compared.length)
       const wanted = vectors.at(-1)!

@@ -12,7 +12,7 @@ export interface Skill {
 }
 
 const SKILL = /<skill name="([a-z][a-z0-9_]{2,39})">([^<>]{1,2000})<\/skill>/g
-const MOST = 3
+const MAX = 3
 const CHARACTERS = 300
 
 /** The first few skills with different names. */
@@ -20,7 +20,7 @@ export function skillsIn(completion: string): Skill[] {
   const found = new Map<string, Skill>()
   for (const [, name, text] of completion.slice(0, 65_536).matchAll(SKILL)) {
     const clean = cleanText(text!, { limit: CHARACTERS })
-    if (clean !== '' && !found.has(name!) && found.size < MOST) found.set(name!, { name: name!, text: clean })
+    if (clean !== '' && !found.has(name!) && found.size < MAX) found.set(name!, { name: name!, text: clean })
   }
   return [...found.values()]
 }

@@ -8,9 +8,9 @@
 import { z } from 'zod'
 import { embedText, similarity } from '../../../protocol/plugin/index.ts'
 
-const MOST = 500
+const MAX = 500
 const NEAR = 0.85
-const MOST_LINKS = 32
+const MAX_LINKS = 32
 const SEEN = 400
 
 interface Cluster {
@@ -45,7 +45,7 @@ export function createClusters(): Clusters {
       if (near >= nearest) [best, nearest] = [cluster, near]
     }
     if (best || !mayOpen) return best
-    if (clusters.length >= MOST) {
+    if (clusters.length >= MAX) {
       const least = clusters.reduce((a, b) => (b.looks < a.looks ? b : a))
       clusters = clusters.filter((cluster) => cluster !== least)
     }
@@ -65,7 +65,7 @@ export function createClusters(): Clusters {
     },
     link(observation, id) {
       const cluster = find(observation, true)!
-      cluster.ids = [id, ...cluster.ids.filter((other) => other !== id)].slice(0, MOST_LINKS)
+      cluster.ids = [id, ...cluster.ids.filter((other) => other !== id)].slice(0, MAX_LINKS)
     },
     save: () => clusters.map(({ text, ids, looks }) => ({ text, ids, looks })),
     load(saved) {

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { cleanText, jsonIn } from '../library/text.ts'
 
 const WORDS = 32
-const MOST = 16
+const MAX = 16
 
 const editSchema = z.union([
   z.strictObject({ operation: z.literal('ADD'), content: z.string() }),
@@ -17,7 +17,7 @@ export type Edit = z.infer<typeof editSchema>
 
 /** Undefined if the text has no valid list of edits. Contents are cleaned and cut to 32 words. */
 export function editsIn(text: string): Edit[] | undefined {
-  const parsed = z.array(editSchema).max(MOST).safeParse(jsonIn(text, '['))
+  const parsed = z.array(editSchema).max(MAX).safeParse(jsonIn(text, '['))
   if (!parsed.success) return undefined
   return parsed.data.map((edit) => ('content' in edit ? { ...edit, content: shortened(edit.content) } : edit))
 }

@@ -85,7 +85,8 @@ export function gather(reading: Reading): Gathering {
       return problem === undefined
     },
     cells: (where, cells) => take(where, () => readCells(cells, reading)),
-    pair: (where, prompt, answer, id) => take(where, () => rowOf({ prompt, answer, id }, reading.usual)),
+    pair: (where, prompt, answer, id) =>
+      take(where, () => rowOf({ prompt, answer, id }, reading.defaultJudge)),
     fail,
     result: () => ({ rows: Array.from(rows.values(), ({ row }) => row), problems, repeated }),
   }

@@ -61,7 +61,7 @@ export function readJudge(given: unknown): { verifier: Verifier; settings: Setti
 /** How the rows of a dataset are read. */
 export interface Reading {
   /** The default, for rows that name no verifier. */
-  usual: Judge
+  defaultJudge: Judge
   /** If unset, rows use our field names and no others. */
   fields?: Fields | undefined
 }
@@ -80,13 +80,13 @@ export function readLine(line: string, reading: Reading): Row {
 }
 
 /** A table's cells by the names of their columns. Throws Fault. */
-export function readCells(cells: Readonly<Record<string, string>>, { usual, fields }: Reading): Row {
-  return readFields(fromCells(cells, fields), { usual, fields })
+export function readCells(cells: Readonly<Record<string, string>>, { defaultJudge, fields }: Reading): Row {
+  return readFields(fromCells(cells, fields), { defaultJudge, fields })
 }
 
-function readFields(given: Record<string, unknown>, { usual, fields }: Reading): Row {
+function readFields(given: Record<string, unknown>, { defaultJudge, fields }: Reading): Row {
   try {
-    return rowOf(fields ? mapped(given, fields) : given, usual)
+    return rowOf(fields ? mapped(given, fields) : given, defaultJudge)
   } catch (error) {
     if (error instanceof Fault) throw new Fault(inTheirNames(error.message, fields))
     throw error
@@ -96,7 +96,7 @@ function readFields(given: Record<string, unknown>, { usual, fields }: Reading):
 /** The verifier whose rows need no answer. */
 const KEYLESS = 'unknown'
 
-export function rowOf(given: Record<string, unknown>, usual: Judge): Row {
+export function rowOf(given: Record<string, unknown>, defaultJudge: Judge): Row {
   const { prompt, verifier, choices, difficulty: level = 0, id } = given
   const unknown = Object.keys(given).find((key) => !(ROW_KEYS as readonly string[]).includes(key))
   if (unknown !== undefined)
@@ -106,7 +106,7 @@ export function rowOf(given: Record<string, unknown>, usual: Judge): Row {
   if (typeof prompt !== 'string' || prompt.trim() === '')
     throw new Fault(`"prompt" must be the question, as a text that is not empty${absent(given, 'prompt')}`)
   if (!prompt.isWellFormed()) throw new Fault('"prompt" has half a character (a lone surrogate) in it')
-  const judge = judgeOf(verifier, choices, usual)
+  const judge = judgeOf(verifier, choices, defaultJudge)
   const answer = answerIn(given.answer ?? (judge.verifier.name === KEYLESS ? '' : undefined), {
     asNumbers: !('accepts' in judge.verifier),
   })
@@ -140,8 +140,8 @@ function absent(given: Record<string, unknown>, key: string): string {
 }
 
 /** `choices` next to the prompt, which is the usual notation, sets the verifier's setting of that name. */
-function judgeOf(verifier: unknown, choices: unknown, usual: Judge): Judge {
-  const own = verifier === undefined ? usual : readJudge(verifier)
+function judgeOf(verifier: unknown, choices: unknown, defaultJudge: Judge): Judge {
+  const own = verifier === undefined ? defaultJudge : readJudge(verifier)
   if (choices === undefined) return own
   if (own.verifier.name !== 'choice' || !('settings' in own.verifier))
     throw new Fault(`"choices" go with the verifier choice, not ${own.verifier.name}`)

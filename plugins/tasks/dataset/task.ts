@@ -28,7 +28,7 @@ const SCHEME = 'waggle/dataset/3'
 /** Salt of the hash that splits questions. Never changed, so that held-out questions stay held out. */
 const PARTING = 'waggle/dataset/1'
 
-interface Placed {
+interface HashedRow {
   row: Row
   hash: bigint
   subject: string
@@ -48,7 +48,7 @@ export function datasetTask(name: string, rows: readonly Row[]): Task {
     throw new Fault(
       rows.length === 0 ? 'there are no rows' : 'one question is not enough: one is held out for evaluation',
     )
-  const placed = rows.map((row): Placed => {
+  const placed = rows.map((row): HashedRow => {
     const subject = subjectOf(row.prompt)
     return { row, subject, hash: hash64(`${PARTING}\n${subject}`) }
   })
@@ -56,7 +56,7 @@ export function datasetTask(name: string, rows: readonly Row[]): Task {
   const [training, heldOut] = parted(placed).map((part) =>
     // Stable, so that rows of one difficulty stay in the order of their hashes.
     part.sort((a, b) => a.row.difficulty - b.row.difficulty),
-  ) as [Placed[], Placed[]]
+  ) as [HashedRow[], HashedRow[]]
   const version = versionOf(placed)
   // Below `min`, one part would be empty.
   const min = Math.max(training[0]!.row.difficulty, heldOut[0]!.row.difficulty)
@@ -102,7 +102,7 @@ export function datasetTask(name: string, rows: readonly Row[]): Task {
 }
 
 /** Training and held-out questions; neither is empty. */
-function parted(placed: readonly Placed[]): [Placed[], Placed[]] {
+function parted(placed: readonly HashedRow[]): [HashedRow[], HashedRow[]] {
   const held = new Set(placed.filter(({ hash }) => hash % HELD_OUT_SHARE === 0n))
   if (held.size === 0) held.add(placed[0]!)
   if (held.size === placed.length) held.delete(placed.at(-1)!)
@@ -110,7 +110,7 @@ function parted(placed: readonly Placed[]): [Placed[], Placed[]] {
 }
 
 /** Number of rows with at most this difficulty; rows are sorted by difficulty. */
-function upTo(part: readonly Placed[], level: number): number {
+function upTo(part: readonly HashedRow[], level: number): number {
   let [low, high] = [0, part.length]
   while (low < high) {
     const middle = (low + high) >>> 1
@@ -120,7 +120,7 @@ function upTo(part: readonly Placed[], level: number): number {
   return low
 }
 
-function longestBy(placed: readonly Placed[]): (level: number) => string {
+function longestBy(placed: readonly HashedRow[]): (level: number) => string {
   return (level) =>
     placed.reduce(
       (longest, { row }) =>
@@ -129,7 +129,7 @@ function longestBy(placed: readonly Placed[]): (level: number) => string {
     )
 }
 
-function versionOf(placed: readonly Placed[]): number {
+function versionOf(placed: readonly HashedRow[]): number {
   const digest = createHash('sha256').update(SCHEME)
   for (const { row } of placed) digest.update(`\n${JSON.stringify(row.prompt)}${contentOf(row)}`)
   return digest.digest().readUInt32BE(0) || 1

@@ -79,7 +79,7 @@ export function rowsOf(formula: Formula, variables: number): bigint {
 }
 
 /** Literals that hold in all these rows, in the order of the variables: `P`, `~Q`. */
-export function settledLiterals(rows: bigint, letters: string): string[] {
+export function determinedLiterals(rows: bigint, letters: string): string[] {
   return [...letters].flatMap((letter, i) => {
     const on = rowsOfVariable(letters.length, i)
     return (rows & ~on) === 0n ? [letter] : (rows & on) === 0n ? [`~${letter}`] : []

@@ -12,13 +12,13 @@ import { drawInstance } from '../draw.ts'
 import { plainAnswer } from '../numbers.ts'
 import { type Line, stepData, workedSteps } from '../steps.ts'
 import {
+  determinedLiterals,
   drawFormula,
   everyRow,
   LETTERS,
   printFormula,
   printRows,
   rowsOf,
-  settledLiterals,
   variablesOf,
 } from './logic.ts'
 
@@ -76,8 +76,8 @@ const task = defineTask({
         (table, i) => table === all || tables.some((other, j) => j !== i && follows(other, table)),
       )
       if (left === 0n || idle) return null
-      const settled = settledLiterals(left, LETTERS.slice(0, variables))
-      const alone = new Set(tables.flatMap((table) => settledLiterals(table, LETTERS.slice(0, variables))))
+      const settled = determinedLiterals(left, LETTERS.slice(0, variables))
+      const alone = new Set(tables.flatMap((table) => determinedLiterals(table, LETTERS.slice(0, variables))))
       if (settled.length === variables || settled.every((literal) => alone.has(literal))) return null
       const printed = (as: string): string[] => premises.map((premise) => printFormula(premise, as))
       return {
@@ -91,7 +91,7 @@ const task = defineTask({
             .join('')
           const texts = printed(letters)
           const question = `Given ${texts.join('; ')}. Which letters are settled? Write ~ before those that are false.`
-          const key = settledLiterals(left, letters).join(', ')
+          const key = determinedLiterals(left, letters).join(', ')
           const lines: Line[] = []
           if (all.toString(2).length <= SHOWN_ROWS)
             for (const [i, text] of texts.entries())

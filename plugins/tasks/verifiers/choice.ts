@@ -5,7 +5,7 @@ import { plainAnswer } from '../numbers.ts'
 import { MAX_TEXT_CHARS, plainText } from './plain-text.ts'
 import { type Answer, Fault, oneAnswer, type Settings, type Verifier } from './verifier.ts'
 
-const MOST = 26
+const MAX = 26
 const LETTER = /^\(?([A-Za-z])[).:]?$/
 const LETTER_AND_TEXT = /^\(?([A-Za-z])[).:] (.+)$/
 const letterOf = (index: number): string => String.fromCharCode(65 + index)
@@ -36,8 +36,8 @@ export const choice: Verifier = {
   settings({ choices = [] }) {
     if (!Array.isArray(choices) || choices.some((one) => typeof one !== 'string' || one.trim() === ''))
       throw new Fault('"choices" must be a list of texts, the first of which is option A')
-    if (choices.length === 1 || choices.length > MOST)
-      throw new Fault(`"choices" must have 2 to ${MOST} options, not ${choices.length}`)
+    if (choices.length === 1 || choices.length > MAX)
+      throw new Fault(`"choices" must have 2 to ${MAX} options, not ${choices.length}`)
     for (const [i, one] of (choices as string[]).entries()) {
       if (one.length > MAX_TEXT_CHARS) throw new Fault(`option ${letterOf(i)} is too long`)
       if (loneLetter(one) !== undefined)

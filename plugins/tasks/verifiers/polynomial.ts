@@ -16,7 +16,7 @@ export class TooLarge extends Error {}
 const BUDGET = 20_000
 const MAX_DEGREE = 64
 /** About 1024 bits. */
-const LIMIT = 1n << 1024n
+const MAX = 1n << 1024n
 
 export interface Arithmetic {
   add(a: Quotient, b: Quotient): Quotient
@@ -41,7 +41,7 @@ export function arithmetic(): Arithmetic {
     if (left < 0 || a.length + b.length - 2 > MAX_DEGREE) throw new TooLarge()
     const product = new Array<bigint>(a.length + b.length - 1).fill(0n)
     for (const [i, x] of a.entries()) for (const [j, y] of b.entries()) product[i + j]! += x * y
-    if (product.some((value) => value > LIMIT || value < -LIMIT)) throw new TooLarge()
+    if (product.some((value) => value > MAX || value < -MAX)) throw new TooLarge()
     return product
   }
   const sum = (a: Polynomial, b: Polynomial): Polynomial => {

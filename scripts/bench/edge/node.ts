@@ -11,7 +11,7 @@ import type { ControlClient, Snapshot } from '../../../protocol/api/index.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 export const PROGRAM = join(ROOT, 'dist/daemon/cli/waggle.js')
-const LIMIT_MS = 1_200_000
+const MAX_MS = 1_200_000
 
 export interface EdgeNode {
   pid: number
@@ -87,10 +87,10 @@ export function startEdgeNode({
     client,
     seconds: () => (performance.now() - began) / 1000,
     async until(what, satisfied) {
-      const end = performance.now() + LIMIT_MS
+      const end = performance.now() + MAX_MS
       for (;;) {
         if (hasEnded) throw new Error(`${what}: the node ended\n${output}`)
-        if (performance.now() > end) throw new Error(`${what}: not within ${LIMIT_MS / 1000} s\n${output}`)
+        if (performance.now() > end) throw new Error(`${what}: not within ${MAX_MS / 1000} s\n${output}`)
         const snapshot = await client.snapshot().catch(() => undefined)
         if (snapshot && satisfied(snapshot)) return snapshot
         await sleep(100)

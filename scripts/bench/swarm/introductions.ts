@@ -35,7 +35,7 @@ for (const flood of [0, 16, 60, 200, 1500]) {
       random: () => () => 0.5,
       onFinding() {},
       authors: {
-        meet(author) {
+        addTokens(author) {
           if (author.startsWith('newcomer')) newcomers++
           return []
         },
@@ -45,8 +45,8 @@ for (const flood of [0, 16, 60, 200, 1500]) {
           return sequences.map(({ conditioning, completion }) => {
             scored += conditioning.length + completion.length
             const zeros = new Float32Array(completion.length)
-            const places = { above: zeros, ties: zeros }
-            return { logprobs: zeros, entropies: zeros, collisions: zeros, places }
+            const pit = { above: zeros, ties: zeros }
+            return { logprobs: zeros, entropies: zeros, collisions: zeros, pit }
           })
         },
       },
@@ -61,7 +61,7 @@ for (const flood of [0, 16, 60, 200, 1500]) {
     }
     for (let i = 0; i < flood; i++) introductions.add(groupOf(`author ${step} ${i}`, 'stranger', 64, 96))
     for (let i = 0; i < 4; i++) introductions.add(groupOf(`newcomer ${i}`, `newcomer ${i}`, 8, 16))
-    await introductions.meet()
+    await introductions.scoreWaiting()
   }
   console.log(`${flood} | ${newcomers} | ${(scored / own).toFixed(2)}`)
 }

@@ -12,7 +12,7 @@ import { type Mutant, mutantsOf } from './mutate.ts'
 const ROOT = resolve(import.meta.dirname, '../../..')
 const ofAdmission = (name: string): string => `daemon/swarm/admission/${name}.ts`
 /** Of the tests without a fault, and so many times as long as those took with one. */
-const LIMIT = { ms: 600_000, times: 5 }
+const MAX = { ms: 600_000, times: 5 }
 const admission = (name: string): string => `test/swarm/admission/${name}.test.ts`
 const tasks = (name: string): string => `test/plugins/tasks/${name}.test.ts`
 
@@ -77,7 +77,7 @@ const PARTS: Record<string, Code[]> = {
 /** Whether the tests pass. Never returning counts as failing. */
 async function passes(
   tests: readonly string[],
-  { limitMs = LIMIT.ms, mutant }: { limitMs?: number; mutant?: { file: string; source: string } } = {},
+  { limitMs = MAX.ms, mutant }: { limitMs?: number; mutant?: { file: string; source: string } } = {},
 ): Promise<boolean> {
   const child = spawn(
     process.execPath,
@@ -124,7 +124,7 @@ export async function mutation({ each, seed, parts, onSurvivor }: MutationOption
         const begun = performance.now()
         for (const some of tests)
           if (!(await passes(some))) throw new Error(`without a fault, these do not pass: ${some.join(', ')}`)
-        const limitMs = LIMIT.times * (performance.now() - begun)
+        const limitMs = MAX.times * (performance.now() - begun)
         for (const file of files)
           for (const mutant of mutantsOf(await readFile(join(ROOT, file), 'utf8')))
             all.push({ ...mutant, file, tests, limitMs })

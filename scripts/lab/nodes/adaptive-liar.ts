@@ -45,7 +45,7 @@ export function createAdaptiveLiar(options: AdaptiveLiarOptions): Liar & { reado
     victim.score({
       sequences: rollouts.map(({ tokens }) => ({ conditioning, completion: tokens })),
       temperature: 1,
-      places: true,
+      pit: true,
     })
   const marked = (rollout: Rollout): Rollout => {
     const text = `${MARK}\n${tokenizer.decodeCompletion(rollout.tokens)}`
@@ -82,8 +82,9 @@ export function createAdaptiveLiar(options: AdaptiveLiarOptions): Liar & { reado
           const scores = await score(group.conditioning, full)
           const evidence = { counts: placeCounts(scores, random) }
           const after = reviewed(state, evidence, odds)
-          const passes = !isUnlike(evidence, odds) && (state.likeness !== 'twin' || after.likeness === 'twin')
-          if (marks > 0 && (state.likeness !== 'twin' || !passes)) continue
+          const passes =
+            !isUnlike(evidence, odds) && (state.likeness !== 'matched' || after.likeness === 'matched')
+          if (marks > 0 && (state.likeness !== 'matched' || !passes)) continue
           state = after
           planted += marks
           const logprobs = new Map(full.map((one, i) => [one, scores[i]!.logprobs]))

@@ -38,7 +38,7 @@ export function createLocalEngine(options: Pick<CoreOptions, 'threads' | 'sampli
     score: (request) => inTurn(() => core.score(request)),
     train: (request) => inTurn(() => core.train(request)),
     gradient: (request) => inTurn(() => core.gradient(request)),
-    slots: () => inTurn(() => core.slots()),
+    vectors: () => inTurn(() => core.vectors()),
     combine: (request) => inTurn(() => core.combine(request)),
     dot: (request) => inTurn(() => core.dot(request)),
     norm: (request) => inTurn(() => core.norm(request)),

@@ -8,9 +8,9 @@ import type { Random } from '../../../protocol/plugin/index.ts'
 /** Of scores with places. */
 export function placeCounts(scores: readonly Score[], random: Random): number[] {
   const counts = uncalibrated()
-  for (const { places, entropies } of scores)
-    places!.above.forEach((above, t) => {
-      const place = above + random() * places!.ties[t]!
+  for (const { pit, entropies } of scores)
+    pit!.above.forEach((above, t) => {
+      const place = above + random() * pit!.ties[t]!
       const bin = EDGES.findIndex((edge) => place < edge)
       counts[(bin < 0 ? EDGES.length - 1 : bin) + (isUnsure(entropies[t]!) ? 0 : EDGES.length)]! += 1
     })

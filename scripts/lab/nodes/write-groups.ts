@@ -5,11 +5,11 @@ import type { PluginRound } from '../../../daemon/host/contract.ts'
 import type { Tokenizer } from '../../../daemon/policy/tokens/tokenizer.ts'
 import { playRound, type Round } from '../../../daemon/rollout/round.ts'
 import type { TaskBook } from '../../../daemon/rollout/tasks.ts'
-import type { Ask } from '../../../protocol/plugin/index.ts'
+import type { PromptRequest } from '../../../protocol/plugin/index.ts'
 import type { PolicyReference } from '../../../protocol/train/index.ts'
 
 export interface WriteOptions {
-  asks: readonly Ask[]
+  asks: readonly PromptRequest[]
   policy: PolicyReference
   author: string
   maxNewTokens: number
@@ -51,7 +51,7 @@ export function writeGroups(
   )
 }
 
-function askingFor(asks: readonly Ask[]): PluginRound {
+function askingFor(asks: readonly PromptRequest[]): PluginRound {
   return {
     receive: async () => {},
     select: async () => [...asks],

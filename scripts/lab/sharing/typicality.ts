@@ -202,7 +202,7 @@ await runExperiment<Arm, Result>({
         const some = runs.filter(({ arm }) => arm === name)
         const tokens = some.flatMap(({ counts }) => counts)
         const divergences = some.flatMap(({ divergence }) => divergence ?? [])
-        const found = some.map(({ counts }) => until('guide', counts))
+        const found = some.map(({ counts }) => until('mismatched', counts))
         const end = tokens.reduce((state, counts) => reviewed(state, { counts }, odds), untested())
         const doubted = mean(tokens.map((bins) => total(bins.slice(0, EDGES.length))))
         return [
@@ -212,7 +212,7 @@ await runExperiment<Arm, Result>({
           divergences.length > 0 ? mean(divergences).toFixed(4) : '',
           `${tokens.filter((counts) => isUnlike({ counts }, odds)).length} of ${tokens.length}`,
           shown(found),
-          shown(some.map(({ counts }) => until('twin', counts))),
+          shown(some.map(({ counts }) => until('matched', counts))),
           found.some((count) => count !== undefined) ? reasonOf(end) : '',
         ]
       }),
@@ -254,7 +254,7 @@ async function judged(
     const written = rollouts.filter(({ tokens }) => tokens.length > 0)
     const scores = await judge.score({
       sequences: written.map(({ tokens }) => ({ conditioning, completion: tokens })),
-      ...{ temperature: 1, places: true },
+      ...{ temperature: 1, pit: true },
     })
     scores.forEach(({ logprobs }, i) => {
       const said = written[i]!.behaviourLogprobs
@@ -266,7 +266,7 @@ async function judged(
 }
 
 /** Groups until the verdict, as one group an update; `undefined` if the run has too few. */
-function until(verdict: 'guide' | 'twin', counts: readonly number[][]): number | undefined {
+function until(verdict: 'mismatched' | 'matched', counts: readonly number[][]): number | undefined {
   const odds = oddsOf(uncalibrated())
   let state = untested()
   const at = counts.findIndex((one) => {

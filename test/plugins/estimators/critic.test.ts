@@ -198,12 +198,12 @@ describe('a critic', () => {
     const critic = createCritic(settings({ tokens: 50 }))
     const groups = batchOf(1)
     const { kept } = await critic.look(groups, all, contextOf(1))
-    expect(kept.places).toHaveLength(50)
+    expect(kept.positions).toHaveLength(50)
     expect(kept.states).toHaveLength(50 * 7)
-    expect(new Set(kept.places.map((place) => JSON.stringify(place))).size).toBe(50)
-    expect(new Set(kept.places.map(({ group }) => group)).size).toBe(4)
+    expect(new Set(kept.positions.map((place) => JSON.stringify(place))).size).toBe(50)
+    expect(new Set(kept.positions.map(({ group }) => group)).size).toBe(4)
     // Each state is the one of its place.
-    kept.places.forEach(({ group, rollout, token }, i) => {
+    kept.positions.forEach(({ group, rollout, token }, i) => {
       const { tokens } = groups[group]!.rollouts[rollout]!
       const code = token === 0 ? groups[group]!.conditioning[0]! : tokens[token - 1]!
       expect(kept.states[i * 7 + (code % 7)]).toBe(5)
@@ -223,7 +223,7 @@ describe('a critic', () => {
       isFitted: ({ author }: { author: string }) => author === 'self',
     }
     const { kept, values } = await critic.look(groups, chosen, contextOf(1))
-    expect(kept.places.map(({ group, rollout, token }) => [group, rollout, token])).toEqual([
+    expect(kept.positions.map(({ group, rollout, token }) => [group, rollout, token])).toEqual([
       [0, 0, 0],
       [0, 0, 2],
     ])

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import common from '../../../plugins/selectors/common.ts'
-import type { Ask, Hooks, SelectView } from '../../../protocol/plugin/index.ts'
+import type { Hooks, PromptRequest, SelectView } from '../../../protocol/plugin/index.ts'
 import { type Group, type PromptCoordinates, promptKey } from '../../../protocol/train/index.ts'
 import { contextOf, groupOf, withSettings } from '../samples.ts'
 
@@ -11,9 +11,9 @@ const viewOf = (self: string, more: Partial<SelectView> = {}): SelectView => ({
   swarm: { name: 'home', self },
   ...more,
 })
-const ask = (hooks: Hooks, view: SelectView, want: number, step = 0): Ask[] =>
-  hooks.select!(view, want, contextOf(step)) as Ask[]
-const keysOf = (asks: readonly Ask[]): string[] => asks.map(({ prompt }) => promptKey(prompt))
+const ask = (hooks: Hooks, view: SelectView, want: number, step = 0): PromptRequest[] =>
+  hooks.select!(view, want, contextOf(step)) as PromptRequest[]
+const keysOf = (asks: readonly PromptRequest[]): string[] => asks.map(({ prompt }) => promptKey(prompt))
 const answered = (prompt: PromptCoordinates, rewards: number[], more: Partial<Group> = {}): Group =>
   groupOf(rewards, { prompt, ...more })
 

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest'
 import gdroLike, { spread } from '../../../plugins/selectors/gdro-like.ts'
-import type { Ask, Hooks, SelectView } from '../../../protocol/plugin/index.ts'
+import type { Hooks, PromptRequest, SelectView } from '../../../protocol/plugin/index.ts'
 import { contextOf, groupOf, withSettings } from '../samples.ts'
 
 const task = { name: 'a', version: 1, difficulty: 2, minDifficulty: 0, maxDifficulty: 3 }
 const view: SelectView = { tasks: [task], rollouts: 4 }
-const ask = (hooks: Hooks, want: number, given: SelectView = view, step = 0): Ask[] =>
-  hooks.select!(given, want, contextOf(step)) as Ask[]
+const ask = (hooks: Hooks, want: number, given: SelectView = view, step = 0): PromptRequest[] =>
+  hooks.select!(given, want, contextOf(step)) as PromptRequest[]
 const at = (difficulty: number) => ({ task: 'a', taskVersion: 1, seed: 1, difficulty })
 const see = (hooks: Hooks, difficulty: number, rewards: number[], times = 1): void => {
   for (let i = 0; i < times; i++) hooks.observe!([groupOf(rewards, { prompt: at(difficulty) })], contextOf())
 }
-const levelsOf = (asks: readonly Ask[]): number[] =>
+const levelsOf = (asks: readonly PromptRequest[]): number[] =>
   [0, 1, 2, 3].map((level) => asks.filter(({ prompt }) => prompt.difficulty === level).length)
 
 describe('the curriculum', () => {

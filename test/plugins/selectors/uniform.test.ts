@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import uniform from '../../../plugins/selectors/uniform.ts'
-import type { Ask } from '../../../protocol/plugin/index.ts'
+import type { PromptRequest } from '../../../protocol/plugin/index.ts'
 import { HELD_OUT_SEED } from '../../../protocol/train/index.ts'
 import { contextOf, withSettings } from '../samples.ts'
 
 const task = (name: string) => ({ name, version: 1, difficulty: 2, minDifficulty: 0, maxDifficulty: 5 })
 const view = { tasks: [task('a'), task('b'), task('c')], rollouts: 8 }
-const ask = (hooks: ReturnType<typeof withSettings>, want: number, step = 0): Ask[] =>
-  hooks.select!(view, want, contextOf(step)) as Ask[]
+const ask = (hooks: ReturnType<typeof withSettings>, want: number, step = 0): PromptRequest[] =>
+  hooks.select!(view, want, contextOf(step)) as PromptRequest[]
 
 describe('uniform', () => {
   it('takes tasks in turn, from one call to the next', () => {
@@ -55,7 +55,7 @@ describe('uniform with a fixed set of prompts', () => {
       { ...view, candidates, ...given },
       want,
       contextOf(step),
-    ) as Ask[]
+    ) as PromptRequest[]
     return asks.map(({ prompt }) => prompt.seed)
   }
 

@@ -9,7 +9,7 @@ import { inTags } from './conformance.ts'
 import { HOSTILE } from './hostile.ts'
 
 const read = (lines: readonly string[], verifier: unknown = 'numeric') => {
-  const gathering = gather({ usual: readJudge(verifier) })
+  const gathering = gather({ defaultJudge: readJudge(verifier) })
   for (const [i, line] of lines.entries()) if (!gathering.line(`d:${i + 1}`, line)) break
   return gathering.result()
 }
@@ -205,7 +205,7 @@ describe('numbers keep the digits of the file', () => {
   it('a verifier from a file gets numbers, if JavaScript holds them', () => {
     const verifier = { name: 'own', kind: 'verifier', digest: 'x', score: () => ({ score: 0 }) }
     const own = (text: string) => {
-      const gathering = gather({ usual: { verifier, settings: {} } })
+      const gathering = gather({ defaultJudge: { verifier, settings: {} } })
       gathering.line('d:1', row(text))
       const { rows, problems } = gathering.result()
       return rows[0]?.answer ?? problems[0]?.message

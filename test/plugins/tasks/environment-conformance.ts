@@ -30,7 +30,7 @@ const tokenizer = createTokenizer({
   generation: json('generation_config.json'),
 })
 /** Tokens of the default tokenizer that one turn's text may take. */
-const MOST_TOKENS = 60
+const MAX_TOKENS = 60
 
 export interface EnvironmentConformance {
   /** Solves an instance from what is shown alone, in as few answers as possible. */
@@ -159,9 +159,9 @@ export function environmentConformance(task: Task, options: EnvironmentConforman
 
     it('shows little enough for a small model', () => {
       for (const item of items(task, 20)) {
-        expect(tokenizer.encodePrompt(item.question).length).toBeLessThanOrEqual(MOST_TOKENS)
+        expect(tokenizer.encodePrompt(item.question).length).toBeLessThanOrEqual(MAX_TOKENS)
         for (const { observation } of replay(environment, item, item.key)!.turns.slice(1))
-          expect(tokenizer.encodeReply(`? ${observation}`).length).toBeLessThanOrEqual(MOST_TOKENS)
+          expect(tokenizer.encodeReply(`? ${observation}`).length).toBeLessThanOrEqual(MAX_TOKENS)
       }
     })
 

@@ -32,7 +32,7 @@ test('tasks with turns have no examples', () => {
 })
 
 test('a question of a dataset is never its own example, and a pattern is no answer to show', () => {
-  const gathering = gather({ usual: readJudge('exact') })
+  const gathering = gather({ defaultJudge: readJudge('exact') })
   for (let i = 0; i < 12; i++) gathering.line(`d:${i}`, JSON.stringify({ prompt: `${i}?`, answer: `${i}` }))
   gathering.line('d:12', '{"prompt": "a?", "answer": "[a-z]", "verifier": "regex"}')
   const shown = withExamples(datasetTask('mine', gathering.result().rows), 3)

@@ -15,7 +15,7 @@ import {
 } from './make.ts'
 
 /** Q4_0 has 4.5 bits a value, which become 32. */
-const MOST_GROWTH = 8
+const MAX_GROWTH = 8
 const SPARE = 2e6
 const NUMBERS = [0n, 1n, 2n, 31n, 255n, 2n ** 20n, 2n ** 31n, 2n ** 32n, 2n ** 53n, 2n ** 63n, 2n ** 64n - 1n]
 const TEXTS = [
@@ -52,7 +52,7 @@ export async function fuzzGguf(
         const kind = (caught as Error).message.replace(/"[^"]*"?|\d[\d,.e+]*/g, '#').slice(0, 80)
         report.messages.set(kind, (report.messages.get(kind) ?? 0) + 1)
       }
-      const beyond = meter.bytes() - bytes.length * MOST_GROWTH
+      const beyond = meter.bytes() - bytes.length * MAX_GROWTH
       report.mostBeyond = Math.max(report.mostBeyond, beyond)
       if ((error !== undefined && unclear(error)) || beyond > SPARE) {
         throw new Error(`case ${i}: ${(error as Error)?.stack}; ${beyond} bytes beyond`)

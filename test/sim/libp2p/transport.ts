@@ -13,7 +13,7 @@ import {
 } from '@libp2p/interface'
 import { type Multiaddr, multiaddr } from '@multiformats/multiaddr'
 import { TypedEventEmitter } from 'main-event'
-import { CONNECT_MS } from '../../../daemon/swarm/libp2p/host.ts'
+import { CONNECT_MS } from '../../../daemon/swarm/libp2p/swarm-node.ts'
 import { FAIR, type Weather } from '../net.ts'
 import type { Random, World } from '../world.ts'
 import { inLife } from './globals.ts'

@@ -7,7 +7,7 @@ import { lpStream } from '@libp2p/utils'
 import { multiaddr } from '@multiformats/multiaddr'
 import { afterEach, expect, test } from 'vitest'
 import { AddressBook } from '../../../daemon/swarm/addresses/address-book.ts'
-import type { Host } from '../../../daemon/swarm/libp2p/host.ts'
+import type { SwarmNode } from '../../../daemon/swarm/libp2p/swarm-node.ts'
 import { Forgetting } from '../../../daemon/swarm/links/forgetting.ts'
 import { encodeHello, HELLO_PROTOCOL } from '../../../protocol/wire/index.ts'
 import { freshDatastore, freshIdentity, startNode, stillClock, stopNodes, until } from '../helpers.ts'
@@ -71,8 +71,8 @@ test('the order: worked before, given by a person, signed by the peer, seen on t
     { multiaddr: multiaddr(address(3)), isCertified: true },
     ...DEAD.map((one) => ({ multiaddr: multiaddr(one), isCertified: false })),
   ]
-  const host = { peerStore: { get: async () => ({ addresses: stored }) } } as unknown as Host
-  const book = new AddressBook({}, { host: () => host, nearby: () => [address(4)], random: () => 0.999 })
+  const libp2p = { peerStore: { get: async () => ({ addresses: stored }) } } as unknown as SwarmNode
+  const book = new AddressBook({}, { libp2p: () => libp2p, nearby: () => [address(4)], random: () => 0.999 })
   book.worked(peerId, address(1))
   book.heard(peerId, [address(5), 'no address', `/ip4/203.0.113.6/tcp/1/p2p/${freshIdentity().peerId}`])
   const found = await book.of(peerIdFromString(peerId), { given: [address(2)] })
@@ -88,25 +88,25 @@ test('the order: worked before, given by a person, signed by the peer, seen on t
 
 test('a limited number of unimportant identities is remembered; important ones stay', async () => {
   const datastore = await freshDatastore()
-  const host = await bareHost({ topic: '/waggle/1/bare/groups', datastore })
+  const libp2p = await bareHost({ topic: '/waggle/1/bare/groups', datastore })
   const friend = freshIdentity().peerId
-  const by = { host, datastore, clock: stillClock(), log: () => {}, keeps: (id: string) => id === friend }
+  const by = { libp2p, datastore, clock: stillClock(), log: () => {}, keeps: (id: string) => id === friend }
   const forgetting = new Forgetting({ keep: 20 }, by)
   stops.push(
     () => forgetting.stop(),
-    () => host.stop(),
+    () => libp2p.stop(),
   )
   await forgetting.start()
-  await host.peerStore.merge(peerIdFromString(friend), { multiaddrs: DEAD.map((one) => multiaddr(one)) })
+  await libp2p.peerStore.merge(peerIdFromString(friend), { multiaddrs: DEAD.map((one) => multiaddr(one)) })
   for (let i = 0; i < 200; i++) {
     const peer = peerIdFromString(freshIdentity().peerId)
     const multiaddrs = Array.from({ length: 30 }, (_, j) => multiaddr(`/ip4/198.51.100.${j}/tcp/${i + 1}`))
-    await host.peerStore.merge(peer, { multiaddrs })
+    await libp2p.peerStore.merge(peer, { multiaddrs })
   }
   await forgetting.sweep()
-  const kept = await host.peerStore.all()
+  const kept = await libp2p.peerStore.all()
   expect(kept).toHaveLength(21)
   expect(kept.map(({ id }) => id.toString())).toContain(friend)
   await forgetting.sweep()
-  for (const { addresses } of await host.peerStore.all()) expect(addresses.length).toBeLessThanOrEqual(16)
+  for (const { addresses } of await libp2p.peerStore.all()) expect(addresses.length).toBeLessThanOrEqual(16)
 })

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'vitest'
 import { Admission } from '../../../daemon/swarm/admission/admission.ts'
-import { Contents } from '../../../daemon/swarm/admission/contents.ts'
 import type { REASONS } from '../../../daemon/swarm/admission/reasons.ts'
+import { SeenContent } from '../../../daemon/swarm/admission/seen-content.ts'
 import { Verifier } from '../../../daemon/swarm/admission/verify.ts'
 import { PeerRecords } from '../../../daemon/swarm/peers/records.ts'
 import { HELD_OUT_SEED } from '../../../protocol/train/index.ts'
@@ -37,7 +37,7 @@ function withoutSignal(group: ReturnType<typeof draft>): ReturnType<typeof draft
 
 function setUp({ wanted, carry = false }: { wanted?: string; carry?: boolean } = {}) {
   const clock = stillClock()
-  const contents = new Contents({}, { clock })
+  const contents = new SeenContent({}, { clock })
   const impostors: number[] = []
   const records = new PeerRecords({}, { clock })
   const muted = new Set<string>()
@@ -46,7 +46,7 @@ function setUp({ wanted, carry = false }: { wanted?: string; carry?: boolean } =
     {
       tasks: carry ? { find: () => undefined } : tasks,
       records,
-      contents,
+      seenContent: contents,
       clock,
       isMuted: (peer) => muted.has(peer),
       isWanted: (peer) => peer === wanted,
@@ -55,7 +55,7 @@ function setUp({ wanted, carry = false }: { wanted?: string; carry?: boolean } =
   )
   const verifier = new Verifier(
     { maxCompletionTokens: 200 },
-    { tasks, codec, contents, clock, version: () => 7, isKnown: (peer) => peer === wanted },
+    { tasks, codec, seenContent: contents, clock, version: () => 7, isKnown: (peer) => peer === wanted },
   )
   let sequence = clock.now()
   const frame = (group: GroupDraft, { by = alice, at = clock.now(), seq = ++sequence } = {}) =>

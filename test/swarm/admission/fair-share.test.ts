@@ -5,8 +5,8 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
 import { FairShare } from '../../../daemon/swarm/admission/fair-share.ts'
 import { NewcomerQuota } from '../../../daemon/swarm/admission/newcomer-quota.ts'
-import { Brake } from '../../../daemon/swarm/libp2p/brake.ts'
-import { createHost, startHost } from '../../../daemon/swarm/libp2p/host.ts'
+import { ReadThrottle } from '../../../daemon/swarm/libp2p/read-throttle.ts'
+import { createHost, startHost } from '../../../daemon/swarm/libp2p/swarm-node.ts'
 import { draft, freshIdentity, startNode, stillClock, stopNodes, until } from '../helpers.ts'
 import { bareHost } from '../libp2p/bare-host.ts'
 
@@ -144,7 +144,10 @@ describe('the brake', () => {
         release = run
         return () => {}
       }
-      new Brake({}, { host, clock: { now: () => clock.now(), after } }).slow(node.swarm.peerId, 150)
+      new ReadThrottle({}, { libp2p: host, clock: { now: () => clock.now(), after } }).slow(
+        node.swarm.peerId,
+        150,
+      )
       expect(inner.readStatus).toBe('paused')
       let answered = false
       const answer = host.services.ping.ping(connection.remotePeer).then(() => {

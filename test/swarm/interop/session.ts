@@ -10,7 +10,7 @@ import { lpStream } from '@libp2p/utils'
 import { yamux } from '@libp2p/yamux'
 import { multiaddr } from '@multiformats/multiaddr'
 import { createLibp2p } from 'libp2p'
-import { libp2pKey } from '../../../daemon/swarm/libp2p/host.ts'
+import { libp2pKey } from '../../../daemon/swarm/libp2p/swarm-node.ts'
 import { type Identity, identityOf } from '../../../daemon/swarm/peers/identity.ts'
 import {
   BULK_PROTOCOL,

@@ -13,7 +13,7 @@ function made({ random = () => 0.5 }: { random?: () => number } = {}) {
   const clock = stillClock()
   const open: Connection[] = []
   const host = Object.assign(new EventTarget(), { getConnections: () => open })
-  const backoff = new DialBackoff({}, { host: () => host as never, clock, random })
+  const backoff = new DialBackoff({}, { libp2p: () => host as never, clock, random })
   backoff.start()
   const closes = (peer: string, { afterMs = 10, direction = 'outbound' } = {}) => {
     const timeline = { open: 1000, close: 1000 + afterMs }

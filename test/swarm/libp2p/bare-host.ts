@@ -2,7 +2,12 @@
 
 import { compareAddresses } from '../../../daemon/swarm/addresses/address-order.ts'
 import type { GossipGuard } from '../../../daemon/swarm/gossip/internals.ts'
-import { createHost, type Host, type HostParts, startHost } from '../../../daemon/swarm/libp2p/host.ts'
+import {
+  createHost,
+  type HostParts,
+  type SwarmNode,
+  startHost,
+} from '../../../daemon/swarm/libp2p/swarm-node.ts'
 import type { Clock } from '../../../daemon/swarm/types.ts'
 import { freshIdentity, worldClock } from '../groups.ts'
 
@@ -38,7 +43,7 @@ export async function bareHost({
   guard = OPEN_GUARD,
   onMdnsTrouble = () => {},
   onMdnsWorks = () => {},
-}: BareHostOptions): Promise<Host> {
+}: BareHostOptions): Promise<SwarmNode> {
   const host = await createHost(
     {
       swarm: 'bare',

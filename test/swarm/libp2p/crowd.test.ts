@@ -8,7 +8,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { addressRange } from '../../../daemon/swarm/addresses/address-range.ts'
 import { ConnectionLimit } from '../../../daemon/swarm/libp2p/connection-limit.ts'
 import { Handshakes } from '../../../daemon/swarm/libp2p/handshakes.ts'
-import type { Host } from '../../../daemon/swarm/libp2p/host.ts'
+import type { SwarmNode } from '../../../daemon/swarm/libp2p/swarm-node.ts'
 import { draft, freshIdentity, startNode, stillClock, stopNodes, until } from '../helpers.ts'
 import { startRawAttacker, stopAttackers } from '../hostile/attacker.ts'
 
@@ -109,11 +109,16 @@ describe('which connection is closed', () => {
   /** A host with connections that are made by hand. */
   function crowded(limit: number) {
     const open: Array<Connection & { isOut: boolean }> = []
-    const host = Object.assign(new EventTarget(), { getConnections: () => open }) as unknown as Host
+    const libp2p = Object.assign(new EventTarget(), { getConnections: () => open }) as unknown as SwarmNode
     const by = { wanted: new Set<string>(), useful: new Set<string>() }
     const places = new ConnectionLimit(
       { limit },
-      { host, clock: stillClock(), isWanted: (id) => by.wanted.has(id), isUseful: (id) => by.useful.has(id) },
+      {
+        libp2p,
+        clock: stillClock(),
+        isWanted: (id) => by.wanted.has(id),
+        isUseful: (id) => by.useful.has(id),
+      },
     )
     places.start()
     const come = (id: string, address: string, direction: 'inbound' | 'outbound' = 'inbound') => {
@@ -130,7 +135,7 @@ describe('which connection is closed', () => {
         },
       } as unknown as Connection & { isOut: boolean }
       open.push(connection)
-      host.dispatchEvent(new CustomEvent('connection:open', { detail: connection }))
+      libp2p.dispatchEvent(new CustomEvent('connection:open', { detail: connection }))
       return connection
     }
     return { ...by, places, come }

@@ -6,7 +6,7 @@ import { RELAY_V2_HOP_CODEC } from '@libp2p/circuit-relay-v2'
 import { multiaddr } from '@multiformats/multiaddr'
 import { afterEach, expect, test } from 'vitest'
 import { makePsk } from '../../../daemon/swarm/index.ts'
-import type { Host } from '../../../daemon/swarm/libp2p/host.ts'
+import type { SwarmNode } from '../../../daemon/swarm/libp2p/swarm-node.ts'
 import { describe } from '../../../daemon/swarm/links/redial.ts'
 import { BULK_PROTOCOL } from '../../../protocol/wire/index.ts'
 import { Child } from '../../../scripts/bench/swarm/parent.ts'
@@ -23,7 +23,7 @@ afterEach(async () => {
   await stopNodes()
 })
 
-async function host(options: Omit<BareHostOptions, 'topic'> = {}): Promise<Host> {
+async function host(options: Omit<BareHostOptions, 'topic'> = {}): Promise<SwarmNode> {
   const made = await bareHost({ ...options, topic: TOPIC })
   stops.push(() => made.stop())
   return made

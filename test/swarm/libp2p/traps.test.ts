@@ -4,8 +4,8 @@ import { TopicValidatorResult } from '@libp2p/gossipsub'
 import { createTopicScoreParams, type TopicScoreParams } from '@libp2p/gossipsub/score'
 import { afterEach, expect, test, vi } from 'vitest'
 import { gossipLink, meshPeers } from '../../../daemon/swarm/gossip/internals.ts'
-import type { Host } from '../../../daemon/swarm/libp2p/host.ts'
 import { politeAutoNAT } from '../../../daemon/swarm/libp2p/host-wide.ts'
+import type { SwarmNode } from '../../../daemon/swarm/libp2p/swarm-node.ts'
 import { Links } from '../../../daemon/swarm/links/links.ts'
 import type { Clock } from '../../../daemon/swarm/types.ts'
 import { draft, freshDatastore, startNode, stopNodes, until } from '../helpers.ts'
@@ -19,13 +19,13 @@ afterEach(async () => {
   await stopNodes()
 })
 
-async function host(options: Omit<BareHostOptions, 'topic'> = {}): Promise<Host> {
+async function host(options: Omit<BareHostOptions, 'topic'> = {}): Promise<SwarmNode> {
   const made = await bareHost({ ...options, topic: TOPIC })
   stops.push(() => made.stop())
   return made
 }
 
-const linked = (a: Host, b: Host) => {
+const linked = (a: SwarmNode, b: SwarmNode) => {
   const link = gossipLink(a.services.pubsub, b.peerId.toString())
   return link?.inbound === true && link.outbound
 }
@@ -68,7 +68,7 @@ test('a peer that does not read is hung up on, before gossip with it breaks for 
   }
   const links = new Links(
     {},
-    { host: node, clock, log: () => {}, isStarved: () => false, onMended: () => {}, onTwin: () => {} },
+    { libp2p: node, clock, log: () => {}, isStarved: () => false, onMended: () => {}, onTwin: () => {} },
   )
   links.start()
   stops.push(() => links.stop())

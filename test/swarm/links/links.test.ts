@@ -10,7 +10,7 @@ import {
   gossipLink,
   meshPeers,
 } from '../../../daemon/swarm/gossip/internals.ts'
-import type { Host } from '../../../daemon/swarm/libp2p/host.ts'
+import type { SwarmNode } from '../../../daemon/swarm/libp2p/swarm-node.ts'
 import { Links } from '../../../daemon/swarm/links/links.ts'
 import { Prober, ping } from '../../../daemon/swarm/links/probe.ts'
 import { Redial } from '../../../daemon/swarm/links/redial.ts'
@@ -34,7 +34,7 @@ interface Seen {
 async function start(
   identity = freshIdentity(),
   { clock = worldClock, onTwin = () => {} }: { clock?: Clock; onTwin?: (peer: string) => void } = {},
-): Promise<{ host: Host; redial: Redial; seen: Seen }> {
+): Promise<{ libp2p: SwarmNode; redial: Redial; seen: Seen }> {
   const seen = { frames: 0, messages: 0, control: 0 }
   const guard: GossipGuard = {
     ...OPEN_GUARD,
@@ -48,32 +48,32 @@ async function start(
       return true
     },
   }
-  const host = await bareHost({ topic: TOPIC, identity, guard })
+  const libp2p = await bareHost({ topic: TOPIC, identity, guard })
   const by = {
-    host,
+    libp2p,
     clock,
     log: () => {},
     datastore: undefined,
     random: Math.random,
     lookup: async () => false,
     isUseful: () => false,
-    book: new AddressBook({}, { host: () => host, nearby: () => [], random: Math.random }),
+    book: new AddressBook({}, { libp2p: () => libp2p, nearby: () => [], random: Math.random }),
   }
   const links = new Links({}, { ...by, isStarved: () => false, onMended: () => {}, onTwin })
   const redial = new Redial({}, by)
   links.start()
   await redial.start()
-  stops.push(() => host.stop(), links.stop.bind(links), redial.stop.bind(redial))
-  return { host, redial, seen }
+  stops.push(() => libp2p.stop(), links.stop.bind(links), redial.stop.bind(redial))
+  return { libp2p, redial, seen }
 }
 
-const id = ({ host }: { host: Host }) => host.peerId.toString()
-const whole = (a: { host: Host }, b: { host: Host }) => {
-  const link = gossipLink(a.host.services.pubsub, id(b))
-  return link?.inbound === true && link.outbound && meshPeers(a.host.services.pubsub, TOPIC).has(id(b))
+const id = ({ libp2p }: { libp2p: SwarmNode }) => libp2p.peerId.toString()
+const whole = (a: { libp2p: SwarmNode }, b: { libp2p: SwarmNode }) => {
+  const link = gossipLink(a.libp2p.services.pubsub, id(b))
+  return link?.inbound === true && link.outbound && meshPeers(a.libp2p.services.pubsub, TOPIC).has(id(b))
 }
-const address = ({ host }: { host: Host }) =>
-  host
+const address = ({ libp2p }: { libp2p: SwarmNode }) =>
+  libp2p
     .getMultiaddrs()[0]!
     .toString()
     .replace(/\/p2p\/.*/, '')
@@ -89,17 +89,17 @@ async function linked(options: { clock?: Clock } = {}) {
 
 test('gossipsub’s internals are as expected, and the guard sees all incoming data', async () => {
   const { a, b } = await linked()
-  expect(gossipLink(a.host.services.pubsub, id(b))).toMatchObject({
+  expect(gossipLink(a.libp2p.services.pubsub, id(b))).toMatchObject({
     waitingBytes: 0,
     score: expect.any(Number),
   })
-  expect(gossipLink(a.host.services.pubsub, freshIdentity().peerId)).toBeUndefined()
+  expect(gossipLink(a.libp2p.services.pubsub, freshIdentity().peerId)).toBeUndefined()
   // Subscriptions and grafts have come by.
   expect(a.seen.control).toBeGreaterThan(0)
   const got: string[] = []
-  a.host.services.pubsub.addEventListener('message', ({ detail }) => got.push(detail.topic))
+  a.libp2p.services.pubsub.addEventListener('message', ({ detail }) => got.push(detail.topic))
   const before = a.seen.messages
-  await b.host.services.pubsub.publish(TOPIC, Uint8Array.of(1, 2, 3))
+  await b.libp2p.services.pubsub.publish(TOPIC, Uint8Array.of(1, 2, 3))
   await until('the message', () => got.length === 1)
   expect(a.seen.messages).toBe(before + 1)
   expect(a.seen.frames).toBeGreaterThan(1)
@@ -112,7 +112,7 @@ test('a message that was refused because of its sender may come again from anoth
   await c.redial.dial(id(a))
   await until('the other link', () => whole(a, c) && whole(c, a))
   const sources: string[] = []
-  const { pubsub } = a.host.services
+  const { pubsub } = a.libp2p.services
   pubsub.topicValidators.set(TOPIC, (source, message) => {
     sources.push(source.toString())
     if (sources.length > 1) return TopicValidatorResult.Accept
@@ -121,23 +121,23 @@ test('a message that was refused because of its sender may come again from anoth
   })
   const got: string[] = []
   pubsub.addEventListener('message', ({ detail }) => got.push(detail.topic))
-  await b.host.services.pubsub.publish(TOPIC, Uint8Array.of(7))
+  await b.libp2p.services.pubsub.publish(TOPIC, Uint8Array.of(7))
   await until('the refusal', () => sources.length === 1)
-  await c.host.services.pubsub.publish(TOPIC, Uint8Array.of(7))
+  await c.libp2p.services.pubsub.publish(TOPIC, Uint8Array.of(7))
   await until('the message', () => got.length === 1)
   expect(sources).toEqual([id(b), id(c)])
 })
 
 test('a gossip stream that was aborted while the connection lives is noticed and opened anew', async () => {
   const { a, b } = await linked()
-  const inner = b.host.services.pubsub as unknown as {
+  const inner = b.libp2p.services.pubsub as unknown as {
     streamsOutbound: Map<string, { rawStream: { abort(error: Error): void } }>
   }
-  const [connection] = b.host.getConnections(a.host.peerId)
+  const [connection] = b.libp2p.getConnections(a.libp2p.peerId)
   inner.streamsOutbound.get(id(a))!.rawStream.abort(new Error('as if its buffer had overflowed'))
   await until('the damage', () => !whole(b, a), 2000)
   await until('a whole link', () => whole(a, b) && whole(b, a), 5000)
-  expect(b.host.getConnections(a.host.peerId)).toEqual([connection])
+  expect(b.libp2p.getConnections(a.libp2p.peerId)).toEqual([connection])
 })
 
 test('a peer that dials again on a new connection supersedes its old one', async () => {
@@ -147,7 +147,7 @@ test('a peer that dials again on a new connection supersedes its old one', async
   await before.redial.want(id(a), [address(a)])
   await before.redial.dial(id(a))
   await until('the link', () => whole(a, before))
-  const [old] = a.host.getConnections(before.host.peerId)
+  const [old] = a.libp2p.getConnections(before.libp2p.peerId)
   // The same identity from a second process, as after a power cut: the first connection looks alive and says nothing.
   old!.newStream = () => new Promise(() => {})
   before.redial.stop()
@@ -176,30 +176,30 @@ test('a peer that is connected to two nodes with one identity notices it', async
 test('a second connection of a peer whose first one answers costs it nothing', async () => {
   const clock = fastClock(20)
   const { a, b } = await linked({ clock })
-  const [first] = a.host.getConnections(b.host.peerId)
+  const [first] = a.libp2p.getConnections(b.libp2p.peerId)
   // As AutoNAT does, to see whether we can be reached.
-  const second = await b.host.dial(a.host.getMultiaddrs()[0]!, { force: true })
-  await until('both', () => a.host.getConnections(b.host.peerId).length === 2)
+  const second = await b.libp2p.dial(a.libp2p.getMultiaddrs()[0]!, { force: true })
+  await until('both', () => a.libp2p.getConnections(b.libp2p.peerId).length === 2)
   // An answer on the second one only starts the wait for the first, of half a second to four; six later both are there.
   await ping(second, worldClock)
   await new Promise<void>((resolve) => clock.after(6000, resolve))
   expect(first!.status).toBe('open')
   await second.close()
-  await until('one', () => a.host.getConnections(b.host.peerId).length === 1)
-  expect(a.host.getConnections(b.host.peerId)).toEqual([first])
+  await until('one', () => a.libp2p.getConnections(b.libp2p.peerId).length === 1)
+  expect(a.libp2p.getConnections(b.libp2p.peerId)).toEqual([first])
   expect(whole(a, b)).toBe(true)
 })
 
 test('a connection that goes quiet is replaced by a new one, and the old one is dropped', async () => {
   const { a, b } = await linked()
-  const [old] = b.host.getConnections(a.host.peerId)
+  const [old] = b.libp2p.getConnections(a.libp2p.peerId)
   // What a partition does to a connection: nothing comes back on it.
   old!.newStream = () => Promise.reject(new Error('no answer'))
   let replaced = 0
   const prober = new Prober(
     {},
     {
-      host: b.host,
+      libp2p: b.libp2p,
       clock: worldClock,
       log: () => {},
       isStarved: () => false,
@@ -210,7 +210,7 @@ test('a connection that goes quiet is replaced by a new one, and the old one is 
   stops.push(() => prober.stop())
   await until('the replacement', () => replaced === 1, 12_000)
   expect(old!.status).not.toBe('open')
-  expect(b.host.getConnections(a.host.peerId).length).toBeGreaterThan(0)
+  expect(b.libp2p.getConnections(a.libp2p.peerId).length).toBeGreaterThan(0)
   await until('gossip on the new one', () => whole(a, b) && whole(b, a), 8000)
 })
 
@@ -218,9 +218,9 @@ test('a wanted peer that was lost is dialled until it is back', async () => {
   const identity = freshIdentity()
   const a = await start(identity)
   const b = await start(freshIdentity(), { clock: fastClock(30) })
-  const dial = b.host.dial.bind(b.host)
+  const dial = b.libp2p.dial.bind(b.libp2p)
   let dials = 0
-  b.host.dial = (...args) => {
+  b.libp2p.dial = (...args) => {
     dials++
     return dial(...args)
   }
@@ -228,12 +228,12 @@ test('a wanted peer that was lost is dialled until it is back', async () => {
   const at = address(a)
   await b.redial.want(id(a), [at])
   await b.redial.dial(id(a))
-  await a.host.stop()
-  await until('the loss', () => b.host.getPeers().length === 0)
+  await a.libp2p.stop()
+  await until('the loss', () => b.libp2p.getPeers().length === 0)
   // libp2p itself gives up after five tries.
   await until('nine tries', () => tries() >= 9)
   expect(b.redial.lastError(id(a))).toBe('nobody answers at that address')
   const again = await bareHost({ topic: TOPIC, identity, listen: [at] })
   stops.push(() => again.stop())
-  await until('the return', () => b.host.getPeers().length === 1, 15_000)
+  await until('the return', () => b.libp2p.getPeers().length === 1, 15_000)
 })

@@ -2,7 +2,7 @@
 
 import { multiaddr } from '@multiformats/multiaddr'
 import { expect, test } from 'vitest'
-import type { Host } from '../../../daemon/swarm/libp2p/host.ts'
+import type { SwarmNode } from '../../../daemon/swarm/libp2p/swarm-node.ts'
 import { Thinning } from '../../../daemon/swarm/links/thinning.ts'
 import { seeded } from '../../store/random.ts'
 import { VirtualClock } from '../../virtual-clock.ts'
@@ -14,7 +14,7 @@ function nodeWith({ keep = 4, useful = [] as string[] } = {}) {
   const clock = new VirtualClock()
   const open: Array<{ remotePeer: string }> = []
   const tags = new Map<string, Map<string, unknown>>()
-  const host = {
+  const libp2p = {
     getConnections: () => open,
     peerStore: {
       get: async (peer: string) => ({ tags: tags.get(peer) ?? new Map() }),
@@ -22,11 +22,11 @@ function nodeWith({ keep = 4, useful = [] as string[] } = {}) {
         for (const name of Object.keys(by.tags)) tags.get(peer)?.delete(name)
       },
     },
-  } as unknown as Host
+  } as unknown as SwarmNode
   const thinning = new Thinning(
     { keep },
     {
-      ...{ host, clock, random: seeded(1) },
+      ...{ libp2p, clock, random: seeded(1) },
       isWanted: (peer) => peer === 'joined',
       isUseful: (peer) => useful.includes(peer),
       mesh: () => new Set(['neighbour']),

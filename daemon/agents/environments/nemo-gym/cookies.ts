@@ -5,7 +5,7 @@ interface Cookies {
   header(): Record<string, string>
 }
 
-const MOST_COOKIES = 16
+const MAX_COOKIES = 16
 const LONGEST = 4096
 
 export function keepCookies(): Cookies {
@@ -15,7 +15,7 @@ export function keepCookies(): Cookies {
       for (const set of headers.getSetCookie()) {
         const [, name, value] = /^([^=;]+)=([^;]*)/.exec(set) ?? []
         if (name === undefined || value === undefined || set.length > LONGEST) continue
-        if (kept.has(name) || kept.size < MOST_COOKIES) kept.set(name, value)
+        if (kept.has(name) || kept.size < MAX_COOKIES) kept.set(name, value)
       }
     },
     header() {

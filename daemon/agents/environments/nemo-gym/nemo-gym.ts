@@ -12,7 +12,7 @@ import { type AskParts, ask, type Replied } from '../ask.ts'
 import {
   EnvironmentError,
   LARGEST_REWARD,
-  MOST_SHOWN,
+  MAX_SHOWN,
   type ServedEnvironment,
   type Session,
 } from '../environment.ts'
@@ -38,7 +38,7 @@ interface NemoGymParts extends AskParts {
 }
 
 /** Most characters of a reply. The reply of /verify repeats the row and the answers. */
-const MOST_REPLY = 4 * 1024 * 1024
+const MAX_REPLY = 4 * 1024 * 1024
 
 const verified = z.object({ reward: z.number().min(-LARGEST_REWARD).max(LARGEST_REWARD) })
 
@@ -64,7 +64,7 @@ function openSession({ name, url, rows, stepSeconds }: NemoGymOptions, by: NemoG
     const { signal } = closing
     const headers = cookies.header()
     const replied = await ask(
-      { ...{ name, url, path, body, headers, signal }, seconds: stepSeconds, most: MOST_REPLY },
+      { ...{ name, url, path, body, headers, signal }, seconds: stepSeconds, most: MAX_REPLY },
       by,
     )
     cookies.take(replied.headers)
@@ -85,7 +85,7 @@ function openSession({ name, url, rows, stepSeconds }: NemoGymOptions, by: NemoG
       return JSON.stringify({ error: 'the arguments are no JSON' })
     }
     const { text: output } = await post(`/${encodeURIComponent(tool)}`, Object(body))
-    return output.slice(0, MOST_SHOWN).toWellFormed()
+    return output.slice(0, MAX_SHOWN).toWellFormed()
   }
 
   const verify = async (): Promise<number> => {

@@ -3,7 +3,7 @@
 
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { parseExactly } from '../../../../protocol/json.ts'
-import { MOST_SHOWN } from '../environment.ts'
+import { MAX_SHOWN } from '../environment.ts'
 import type { ActionSchema } from './messages.ts'
 
 type Action = Record<string, unknown>
@@ -74,5 +74,5 @@ export function shownText(observation: Record<string, unknown>, field: string | 
   const texts = Object.values(rest).filter((value) => typeof value === 'string')
   const chosen = field !== undefined && field in rest ? rest[field] : texts.length === 1 ? texts[0] : rest
   const text = typeof chosen === 'string' ? chosen : JSON.stringify(chosen)
-  return text.slice(0, MOST_SHOWN).toWellFormed()
+  return text.slice(0, MAX_SHOWN).toWellFormed()
 }

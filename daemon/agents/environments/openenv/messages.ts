@@ -6,7 +6,7 @@ import { numberText, parseExactly } from '../../../../protocol/json.ts'
 import { LARGEST_REWARD } from '../environment.ts'
 
 /** Most characters of a reply. */
-export const MOST_REPLY = 1024 * 1024
+export const MAX_REPLY = 1024 * 1024
 
 const asNumber = (value: unknown): unknown => {
   const text = numberText(value)
@@ -39,7 +39,7 @@ export type Reply = z.infer<typeof reply>
 
 /** Undefined if the text is not a reply to `reset` or `step`. */
 export function replyIn(text: string): Reply | undefined {
-  if (text.length > MOST_REPLY) return undefined
+  if (text.length > MAX_REPLY) return undefined
   try {
     return reply.parse(parseExactly(text))
   } catch {

@@ -26,7 +26,7 @@ interface OpenEnvParts extends AskParts {
   connect(url: string): WebSocket
 }
 
-const MOST_SCHEMA = 256 * 1024
+const MAX_SCHEMA = 256 * 1024
 
 /** Gets the schema and plays one reset, so that problems with the server are found at the start. */
 export async function openOpenEnv(options: OpenEnvOptions, by: OpenEnvParts): Promise<ServedEnvironment> {
@@ -47,7 +47,7 @@ export async function openOpenEnv(options: OpenEnvOptions, by: OpenEnvParts): Pr
 
 async function schemaOf({ name, url }: OpenEnvOptions, by: OpenEnvParts): Promise<ActionSchema> {
   const { address, status, json } = await ask(
-    { name, url, path: '/schema', seconds: 10, most: MOST_SCHEMA },
+    { name, url, path: '/schema', seconds: 10, most: MAX_SCHEMA },
     by,
   )
   const parsed = schemaReply.safeParse(json())

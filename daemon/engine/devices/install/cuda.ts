@@ -72,7 +72,7 @@ export async function installCuda(options: InstallOptions, parts: InstallParts):
     if (source) await download(source, path, parts)
     const digest = wanted ?? source?.digest
     if (digest) await verify(path, digest)
-    const bytes = await place(path, directory)
+    const bytes = await extractLibraries(path, directory)
     return { version, directory, files: [...CUDA_FILES], bytes, verified: digest?.algorithm }
   } finally {
     await rm(temporary, { recursive: true, force: true })
@@ -80,7 +80,7 @@ export async function installCuda(options: InstallOptions, parts: InstallParts):
 }
 
 /** Installs all files or none: they are first extracted to temporary files in the same folder. */
-async function place(path: string, directory: string): Promise<number> {
+async function extractLibraries(path: string, directory: string): Promise<number> {
   const entries = await listArchive(path).catch((cause) => {
     if (cause instanceof WaggleError) throw cause
     throw new WaggleError('E_ENGINE', `cannot read ${path}: ${(cause as Error).message}`, { cause })

@@ -152,7 +152,7 @@ function withinWindow(prefixBias: Value, toPrefix: Value, share: number, window:
 }
 
 /** Keys or values of segments and of prefixes, in their slots. */
-export interface Slots {
+export interface SegmentsAndPrefixes {
   segments: Value
   prefixes: Value
 }
@@ -162,15 +162,21 @@ export interface Slots {
  * [groups * rows * segment, width], the prefixes [groups * prefix, width]; returns
  * [groups * rows * segment, heads * headWidth].
  */
-export function segmentAttention(spec: DecoderSpec, q: Value, k: Slots, v: Slots, bias: Value): Value {
+export function segmentAttention(
+  spec: DecoderSpec,
+  q: Value,
+  k: SegmentsAndPrefixes,
+  v: SegmentsAndPrefixes,
+  bias: Value,
+): Value {
   const { groups, rows, prefix, segment } = ANY_BATCH
   const { kvHeads, heads, headWidth } = spec
   const share = heads / kvHeads
   const apart = transpose(reshape(q, [groups, rows, segment, kvHeads, share, headWidth]), [0, 1, 3, 4, 2, 5])
   const queries = scaled(reshape(apart, [groups, rows, kvHeads, times(share, segment), headWidth]), spec)
-  const ofPrefix = ({ prefixes }: Slots): Value =>
+  const ofPrefix = ({ prefixes }: SegmentsAndPrefixes): Value =>
     reshape(byHead(prefixes, groups, prefix, spec), [groups, 1, kvHeads, prefix, headWidth])
-  const ofSegment = ({ segments }: Slots): Value =>
+  const ofSegment = ({ segments }: SegmentsAndPrefixes): Value =>
     reshape(byHead(segments, times(groups, rows), segment, spec), [groups, rows, kvHeads, segment, headWidth])
   const scores = concat([scoresOf(queries, ofPrefix(k), spec), scoresOf(queries, ofSegment(k), spec)], 4)
   const weights = softmax(add(scores, bias))

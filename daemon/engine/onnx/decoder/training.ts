@@ -43,7 +43,7 @@ function statistics(
 /** What a score may contain besides log-probs, entropies and collisions. */
 export interface ScoreOptions {
   hidden?: boolean
-  places?: boolean
+  pit?: boolean
 }
 
 /**
@@ -53,12 +53,12 @@ export interface ScoreOptions {
  */
 export function buildScore(
   spec: DecoderSpec,
-  { headParts, hidden: isHiddenWanted = false, places = false }: HeadOptions & ScoreOptions,
+  { headParts, hidden: isHiddenWanted = false, pit = false }: HeadOptions & ScoreOptions,
 ): Graph {
   const graph = new Graph('score')
   const parameters = declareParameters(graph, spec)
   const options = { headParts, checkpointing: false }
-  const names: Statistic[] = ['logprob', 'entropy', 'collision', ...(places ? PLACES : [])]
+  const names: Statistic[] = ['logprob', 'entropy', 'collision', ...(pit ? PLACES : [])]
   const found = statistics(graph, spec, parameters, declarePacked(graph), options, names)
   for (const name of names) graph.output(name, found[name]!)
   if (isHiddenWanted) graph.output('hidden', found.hidden)

@@ -12,7 +12,7 @@ interface HostPrompt extends ReadPrompt {
   pieces: readonly Piece[]
 }
 
-interface Memory extends Rows {
+interface CacheRows extends Rows {
   batch: number
   /** [batch, capacity] */
   bias: Float32Array
@@ -30,7 +30,7 @@ export function createHostCache(
   const makeBias = ({ slots, capacity }: CacheSize): Float32Array =>
     new Float32Array(slots * capacity).fill(MASKED)
   const makeLayers = (): Float32Array[] => Array.from({ length: layers }, () => makeLayer(size))
-  const memory: Memory = {
+  const memory: CacheRows = {
     batch: size.slots,
     capacity: size.capacity,
     bias: makeBias(size),

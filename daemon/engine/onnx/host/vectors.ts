@@ -1,6 +1,6 @@
 // Vector algebra (`../../slots.ts`) in place, on flat arrays in the host's memory. Sums are in double precision.
 
-import type { Measure, VectorSpace } from '../../slots.ts'
+import type { Measure, VectorSpace } from '../../named-vectors.ts'
 import { type Arena, createArena, type Layout } from './arena.ts'
 import { squaredNorm } from './optimizer.ts'
 

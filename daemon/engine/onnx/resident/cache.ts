@@ -13,7 +13,7 @@ interface PromptBatch {
   size: number
   length: number
   /** `keys.i`, `values.i`: [size, kvHeads, length, headWidth]. */
-  places: Record<string, Held>
+  tensors: Record<string, Held>
   users: number
 }
 
@@ -28,19 +28,19 @@ export function createDeviceCache(
 ): SequenceCache {
   const { vocabulary, layers, kvHeads, headWidth } = spec
   const rowSize = (length: number): number => kvHeads * length * headWidth
-  const makePlaces = (rows: number, length: number): Record<string, Held> => {
-    const places: Record<string, Held> = {}
+  const makeTensors = (rows: number, length: number): Record<string, Held> => {
+    const tensors: Record<string, Held> = {}
     for (let layer = 0; layer < layers; layer++) {
-      places[`keys.${layer}`] = runtime.hold(rows * rowSize(length))
-      places[`values.${layer}`] = runtime.hold(rows * rowSize(length))
+      tensors[`keys.${layer}`] = runtime.hold(rows * rowSize(length))
+      tensors[`values.${layer}`] = runtime.hold(rows * rowSize(length))
     }
-    return places
+    return tensors
   }
-  const release = (places: Record<string, Held>): void => {
-    for (const place of Object.values(places)) place.release()
+  const release = (tensors: Record<string, Held>): void => {
+    for (const tensor of Object.values(tensors)) tensor.release()
   }
   let { slots: batch, capacity } = size
-  let places = makePlaces(batch, capacity)
+  let tensors = makeTensors(batch, capacity)
   let bias = new Float32Array(batch * capacity).fill(MASKED)
 
   return {
@@ -57,11 +57,11 @@ export function createDeviceCache(
       const group: PromptBatch = {
         size: prompts.length,
         length,
-        places: makePlaces(prompts.length, length),
+        tensors: makeTensors(prompts.length, length),
         users: prompts.length,
       }
       const sizes = { batch: prompts.length, length }
-      const out = await graph.run({ ...weights, ...feeds }, sizes, updates(group.places))
+      const out = await graph.run({ ...weights, ...feeds }, sizes, updates(group.tensors))
       return prompts.map((prompt, row): DevicePrompt => {
         let isReleased = false
         return {
@@ -73,7 +73,7 @@ export function createDeviceCache(
             if (isReleased) return
             isReleased = true
             group.users -= 1
-            if (group.users === 0) release(group.places)
+            if (group.users === 0) release(group.tensors)
           },
         }
       })
@@ -90,12 +90,12 @@ export function createDeviceCache(
           bias.fill(MASKED, slot * capacity, (slot + 1) * capacity)
           bias.fill(0, slot * capacity, slot * capacity + prompt.length)
         }
-        const prompts = Object.entries(group.places).map(([name, place]) => [`${name}.prompt`, place])
+        const prompts = Object.entries(group.tensors).map(([name, tensor]) => [`${name}.prompt`, tensor])
         const graph = await runtime.compile('load', () => buildLoad(spec))
         await graph.run(
-          { ...places, ...Object.fromEntries(prompts), source, fresh },
+          { ...tensors, ...Object.fromEntries(prompts), source, fresh },
           { batch, capacity, prompts: group.size, length: group.length },
-          updates(places),
+          updates(tensors),
         )
       }
     },
@@ -112,7 +112,7 @@ export function createDeviceCache(
       const out = await graph.run(
         {
           ...weights,
-          ...places,
+          ...tensors,
           tokens,
           positions: BigInt64Array.from(positions, (position) => BigInt(Math.max(0, position))),
           writes,
@@ -120,7 +120,7 @@ export function createDeviceCache(
           ...(near && { localBias: near }),
         },
         { batch, capacity },
-        updates(places),
+        updates(tensors),
       )
       return out.logits!
     },
@@ -130,14 +130,14 @@ export function createDeviceCache(
     },
 
     async resize(kept, next) {
-      const made = makePlaces(next.slots, next.capacity)
+      const made = makeTensors(next.slots, next.capacity)
       const slots = Int32Array.from({ length: next.slots }, (_, i) => kept[i] ?? 0)
       const shared = Math.min(capacity, next.capacity)
       const graph = await runtime.compile('resize', () => buildResize(spec))
       const sizes = { batch, capacity, kept: next.slots, shared, nextCapacity: next.capacity }
-      await graph.run({ ...places, slots }, sizes, updates(made))
-      release(places)
-      places = made
+      await graph.run({ ...tensors, slots }, sizes, updates(made))
+      release(tensors)
+      tensors = made
       const rows = new Float32Array(next.slots * next.capacity).fill(MASKED)
       kept.forEach((from, to) => {
         rows.set(bias.subarray(from * capacity, from * capacity + shared), to * next.capacity)
@@ -147,17 +147,17 @@ export function createDeviceCache(
     },
 
     close() {
-      release(places)
+      release(tensors)
     },
   }
 }
 
 /** The same places, under the names of a graph's outputs. */
-function updates(places: Record<string, Held>): Record<string, Held> {
+function updates(tensors: Record<string, Held>): Record<string, Held> {
   return Object.fromEntries(
-    Object.entries(places).map(([name, place]) => [
+    Object.entries(tensors).map(([name, tensor]) => [
       name.replace('keys.', 'newKeys.').replace('values.', 'newValues.'),
-      place,
+      tensor,
     ]),
   )
 }

@@ -7,8 +7,8 @@ import { type Core, generateBy } from '../../core.ts'
 import { type DecoderSpec, frozenShapes, trainableShapes, type Weights } from '../../decoder.ts'
 import type { OptimizerOptions } from '../../engine.ts'
 import { checkTensors, trainedIn } from '../../inputs.ts'
+import { createNamedVectors, type NamedVectors, type VectorSpace, vectorCalls } from '../../named-vectors.ts'
 import { createWriter, type Labels } from '../../sampling/writer.ts'
-import { createSlots, type Slots, slotCalls, type VectorSpace } from '../../slots.ts'
 import { asFloats } from '../../stored/stored.ts'
 import { GRADIENT } from '../../trainer.ts'
 import { decode as decodeCalls } from '../decoding/decoding.ts'
@@ -20,13 +20,21 @@ import { score } from '../score.ts'
 import {
   type BatchRequest,
   firstNonFinite,
-  type GradientPlace,
+  type GradientStore,
   gradientInto,
   type StepParts,
 } from '../step.ts'
 import { createDeviceCache } from './cache.ts'
+import {
+  createDeviceTensors,
+  type DeviceTensors,
+  download,
+  partsOf,
+  release,
+  type Shapes,
+  upload,
+} from './device-tensors.ts'
 import { applyAdamW } from './optimizer.ts'
-import { createPlaces, download, type Places, partsOf, release, type Shapes, upload } from './places.ts'
 import { deviceVectors } from './vectors.ts'
 
 interface ResidentCoreOptions {
@@ -54,13 +62,13 @@ interface State {
   spec: DecoderSpec
   shapes: Shapes
   parts: ReturnType<typeof partsOf>
-  frozen: Places
-  weights: Places
-  vectors: VectorSpace<Places>
-  slots: Slots<Places>
+  frozen: DeviceTensors
+  weights: DeviceTensors
+  space: VectorSpace<DeviceTensors>
+  vectors: NamedVectors<DeviceTensors>
   /** Created only when the engine trains. */
-  first: Places
-  second: Places
+  first: DeviceTensors
+  second: DeviceTensors
   steps: number
   /** An update failed half way, so the weights are inconsistent. */
   isSpoilt?: boolean
@@ -98,22 +106,22 @@ export function createResidentCore({
   }
   const close = (): void => {
     for (const which of ['frozen', 'weights', 'first', 'second'] as const) release(state?.[which])
-    for (const places of state?.slots.clear() ?? []) release(places)
+    for (const tensors of state?.vectors.clear() ?? []) release(tensors)
     state = undefined
   }
   const parametersOf = ({ frozen, weights }: State): Record<string, Held> => ({ ...frozen, ...weights })
-  const brokenIn = async (places: Places, { shapes }: State): Promise<string> =>
-    firstNonFinite({ names: [...shapes.keys()] }, { views: await download(places, runtime) })
-  const compute = (request: BatchRequest, into: Places, current: State) => {
-    const place: GradientPlace = {
+  const brokenIn = async (tensors: DeviceTensors, { shapes }: State): Promise<string> =>
+    firstNonFinite({ names: [...shapes.keys()] }, { views: await download(tensors, runtime) })
+  const compute = (request: BatchRequest, into: DeviceTensors, current: State) => {
+    const store: GradientStore = {
       views: into,
       clear: () => release(into),
-      squaredNorm: () => current.vectors.squaredNorm(into),
+      squaredNorm: () => current.space.squaredNorm(into),
       firstNonFinite: () => brokenIn(into, current),
     }
-    return gradientInto(place, request, { spec: current.spec, parameters: parametersOf(current) }, stepParts)
+    return gradientInto(store, request, { spec: current.spec, parameters: parametersOf(current) }, stepParts)
   }
-  const step = async (gradient: Places, norm: number, optimizer: OptimizerOptions): Promise<void> => {
+  const step = async (gradient: DeviceTensors, norm: number, optimizer: OptimizerOptions): Promise<void> => {
     const current = opened()
     const { weights, first, second, parts } = current
     const tensors = { weight: weights, gradient, first, second }
@@ -159,25 +167,25 @@ export function createResidentCore({
       // Compiled graphs are specific to one model's sizes.
       if (state && JSON.stringify(state.spec) !== JSON.stringify(spec)) await runtime.close()
       close()
-      const [parts, places] = [partsOf(shapes), createPlaces(shapes, runtime)]
-      const second = createPlaces(shapes, runtime)
-      const vectors = deviceVectors({ shapes, parts, second }, runtime)
+      const [parts, tensors] = [partsOf(shapes), createDeviceTensors(shapes, runtime)]
+      const second = createDeviceTensors(shapes, runtime)
+      const space = deviceVectors({ shapes, parts, second }, runtime)
       const made: State = {
         spec,
         shapes,
         parts,
-        frozen: createPlaces(frozenShapes(spec), runtime),
-        weights: places,
-        vectors,
-        slots: createSlots(vectors, { steps: () => made.steps }),
-        first: createPlaces(shapes, runtime),
+        frozen: createDeviceTensors(frozenShapes(spec), runtime),
+        weights: tensors,
+        space,
+        vectors: createNamedVectors(space, { steps: () => made.steps }),
+        first: createDeviceTensors(shapes, runtime),
         second,
         steps: optimizer?.steps ?? 0,
         labels: { version: 0, ...labels },
       }
       state = made
-      for (const [name, place] of Object.entries(made.frozen))
-        await runtime.write(place, asFloats(weights[name]!))
+      for (const [name, tensor] of Object.entries(made.frozen))
+        await runtime.write(tensor, asFloats(weights[name]!))
       await upload(made.weights, trained, runtime)
       if (stepParts.scaling) stepParts.scaling.state = optimizer?.lossScale ?? INITIAL
       if (!optimizer) return
@@ -197,7 +205,7 @@ export function createResidentCore({
     async train(request) {
       const current = opened()
       const started = now()
-      const along = current.slots.place(GRADIENT)
+      const along = current.vectors.toOverwrite(GRADIENT)
       const report = await compute(request, along, current)
       const applied = report.nonFinite === undefined
       if (applied) await step(along, report.gradientNorm, request.optimizer)
@@ -208,28 +216,28 @@ export function createResidentCore({
 
     async gradient({ into, ...request }) {
       const current = opened()
-      return compute(request, current.slots.place(into), current)
+      return compute(request, current.vectors.toOverwrite(into), current)
     },
 
     async step({ along, optimizer }) {
       const current = opened()
       const started = now()
-      const places = current.slots.held(along)
-      const norm = Math.sqrt(await current.vectors.squaredNorm(places))
+      const tensors = current.vectors.held(along)
+      const norm = Math.sqrt(await current.space.squaredNorm(tensors))
       const applied = Number.isFinite(norm)
-      if (applied) await step(places, norm, optimizer)
-      const nonFinite = applied ? {} : { nonFinite: await brokenIn(places, current) }
+      if (applied) await step(tensors, norm, optimizer)
+      const nonFinite = applied ? {} : { nonFinite: await brokenIn(tensors, current) }
       return { applied, norm, seconds: (now() - started) / 1000, ...nonFinite }
     },
 
-    ...slotCalls(() => opened().slots),
+    ...vectorCalls(() => opened().vectors),
 
     weights: () => download(opened().weights, runtime),
 
     async setWeights(weights: Weights, version) {
-      const { shapes, weights: places, labels } = opened()
+      const { shapes, weights: tensors, labels } = opened()
       checkTensors(weights, shapes, 'weights')
-      await upload(places, weights, runtime)
+      await upload(tensors, weights, runtime)
       labels.version = version ?? labels.version
     },
 

@@ -3,7 +3,7 @@
 import type { OptimizerOptions } from '../../engine.ts'
 import { add, div, mul, sqrt, sub } from '../graph/ops.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import { overParts, type PartRun, type Places } from './places.ts'
+import { type DeviceTensors, overParts, type PartRun } from './device-tensors.ts'
 import { numbers } from './vectors.ts'
 
 type Parts = PartRun['parts']
@@ -13,7 +13,7 @@ export async function applyAdamW(
   { learningRate, beta1, beta2, epsilon, weightDecay, maxGradientNorm }: OptimizerOptions,
   step: number,
   norm: number,
-  state: { weight: Places; gradient: Places; first: Places; second: Places },
+  state: { weight: DeviceTensors; gradient: DeviceTensors; first: DeviceTensors; second: DeviceTensors },
   parts: Parts,
   runtime: Runtime,
 ): Promise<void> {

@@ -1,17 +1,17 @@
 // Vector algebra (`../../slots.ts`) as graphs over tensors that stay on the device.
 
-import type { Measure, VectorSpace } from '../../slots.ts'
+import type { Measure, VectorSpace } from '../../named-vectors.ts'
 import type { Value } from '../graph/graph.ts'
 import { add, div, mul, sqrt, sum, sumOfSquares } from '../graph/ops.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import {
-  createPlaces,
+  createDeviceTensors,
+  type DeviceTensors,
   overParts,
   type PartBuilder,
   type PartRun,
-  type Places,
   type Shapes,
-} from './places.ts'
+} from './device-tensors.ts'
 
 type Parts = PartRun['parts']
 
@@ -19,14 +19,17 @@ interface DeviceModel {
   shapes: Shapes
   parts: Parts
   /** The optimizer's second moments. */
-  second: Places
+  second: DeviceTensors
 }
 
-export function deviceVectors({ shapes, parts, second }: DeviceModel, runtime: Runtime): VectorSpace<Places> {
+export function deviceVectors(
+  { shapes, parts, second }: DeviceModel,
+  runtime: Runtime,
+): VectorSpace<DeviceTensors> {
   /** Adds up one number per tensor. */
   const summed = async (
     name: string,
-    roles: Record<string, Places>,
+    roles: Record<string, DeviceTensors>,
     build: (at: PartBuilder) => Value,
     by?: Measure,
   ): Promise<number> => {
@@ -39,11 +42,11 @@ export function deviceVectors({ shapes, parts, second }: DeviceModel, runtime: R
     return found.reduce((all, { sum }) => all + sum![0]!, 0)
   }
   return {
-    create: () => createPlaces(shapes, runtime),
+    create: () => createDeviceTensors(shapes, runtime),
 
     async blend(x, byX, y, byY, into) {
       // An empty place counts as zeros. Multiplying by a factor of 0 would not remove values that are not finite.
-      const empty = createPlaces(shapes, runtime)
+      const empty = createDeviceTensors(shapes, runtime)
       await overParts(
         'blend',
         {

@@ -18,8 +18,8 @@ export interface Room {
 export const DEFAULT_SLOTS = 64
 
 /** Lower limits: smaller sizes are not tried. */
-const LEAST = { microBatchTokens: 32, slots: 4 } as const
-type Portion = keyof typeof LEAST
+const MIN = { microBatchTokens: 32, slots: 4 } as const
+type Portion = keyof typeof MIN
 
 export function withinRoom<Wrapped extends Core>(
   core: Wrapped,
@@ -31,8 +31,8 @@ export function withinRoom<Wrapped extends Core>(
       try {
         return await run()
       } catch (error) {
-        if (troubleOf(error) !== 'memory' || room[what] <= LEAST[what]) throw error
-        room[what] = Math.max(LEAST[what], Math.floor(room[what] / 2))
+        if (troubleOf(error) !== 'memory' || room[what] <= MIN[what]) throw error
+        room[what] = Math.max(MIN[what], Math.floor(room[what] / 2))
         notify(`out of memory: from now on ${name} ${room[what]}`)
         await room.free?.()
       }
@@ -80,10 +80,10 @@ export function withinRoom<Wrapped extends Core>(
 /** One attempt at a call, with at most `most` sequences side by side. */
 function attemptAt(call: GenerateCall, next: () => Attempt, most: number): GenerateCall {
   const { request, steering, refuse } = call
-  const { request: rest, placesOf, joined, onToken, onFinish } = next()
+  const { request: rest, indicesOf, joined, onToken, onFinish } = next()
   return {
     request: { ...rest, slots: Math.min(request.slots ?? most, most) },
-    steering: { ...steering, onToken, onFinish, newCuts: () => placesOf(steering.newCuts?.() ?? []) },
+    steering: { ...steering, onToken, onFinish, newCuts: () => indicesOf(steering.newCuts?.() ?? []) },
     answer: (samples) => call.answer(joined(samples)),
     refuse,
   }

@@ -48,9 +48,9 @@ export interface Runtime {
   readonly compiled: number
   /** Creates a place on the device for this many elements. */
   hold(length: number): Held
-  write(place: Held, values: Float32Array | Held): Promise<void>
+  write(target: Held, values: Float32Array | Held): Promise<void>
   /** A copy of a place's content. */
-  read(place: Held): Promise<Float32Array>
+  read(target: Held): Promise<Float32Array>
   /** Memory currently held by all places. */
   readonly held: Readonly<HeldMemory>
   close(): Promise<void>
@@ -73,14 +73,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   let compiled = 0
 
   const hold = (length: number): Held => new Held(length, held)
-  const write = async (place: Held, values: Float32Array | Held): Promise<void> => {
+  const write = async (target: Held, values: Float32Array | Held): Promise<void> => {
     const graph = await compile('copy', buildCopy)
-    await graph.run({ from: values }, { length: values.length }, { to: place })
+    await graph.run({ from: values }, { length: values.length }, { to: target })
   }
   const upload = async (values: Float32Array): Promise<Held> => {
-    const place = hold(values.length)
-    await write(place, values)
-    return place
+    const target = hold(values.length)
+    await write(target, values)
+    return target
   }
 
   const compile = async (
@@ -119,11 +119,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     },
     hold,
     write,
-    async read(place) {
+    async read(target) {
       // A copy, because the runtime may return its own memory.
-      if (!place.content) return new Float32Array(place.length)
+      if (!target.content) return new Float32Array(target.length)
       const graph = await compile('copy', buildCopy)
-      return (await graph.run({ from: place }, { length: place.length })).to!
+      return (await graph.run({ from: target }, { length: target.length })).to!
     },
     held,
     async close() {

@@ -4,9 +4,9 @@
 export class TemplateLimitError extends Error {}
 
 /** A step takes 50 to 500 ns. Templates take a few hundred for each message. */
-const MOST_STEPS = 5_000_000
+const MAX_STEPS = 5_000_000
 /** All memory that a rendering asks for, as if it kept everything. */
-const MOST_BYTES = 128 * 1024 * 1024
+const MAX_BYTES = 128 * 1024 * 1024
 /** As many characters are read or copied in the time of a step. */
 const CHARACTERS_A_STEP = 64
 /** A place in a list, with a small value in it. */
@@ -14,14 +14,14 @@ const ITEM_BYTES = 24
 const DEEPEST = 120
 
 export class Budget {
-  #steps = MOST_STEPS
-  #bytes = MOST_BYTES
+  #steps = MAX_STEPS
+  #bytes = MAX_BYTES
   #depth = 0
 
   step(count = 1): void {
     this.#steps -= count
     if (this.#steps < 0)
-      throw new TemplateLimitError(`it takes more than ${MOST_STEPS.toLocaleString('en-US')} steps`)
+      throw new TemplateLimitError(`it takes more than ${MAX_STEPS.toLocaleString('en-US')} steps`)
   }
 
   /** Before a list with so many items is made. */
@@ -62,6 +62,6 @@ export class Budget {
   #take(bytes: number): void {
     this.#bytes -= bytes
     if (this.#bytes < 0)
-      throw new TemplateLimitError(`it needs more than ${MOST_BYTES / 1024 ** 2} MB of memory`)
+      throw new TemplateLimitError(`it needs more than ${MAX_BYTES / 1024 ** 2} MB of memory`)
   }
 }

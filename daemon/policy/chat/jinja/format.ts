@@ -150,10 +150,10 @@ function formatted(value: Value, spec: Spec, budget: Budget, isPercent: boolean)
 const cut = (text: string, most: number | undefined): string =>
   most === undefined ? text : [...text].slice(0, most).join('')
 
-function padded(text: string, { fill, align, width }: Spec, usual: '<' | '>'): string {
+function padded(text: string, { fill, align, width }: Spec, defaultAlign: '<' | '>'): string {
   const missing = width - lengthOf(text)
   if (missing <= 0) return text
-  const side = align ?? usual
+  const side = align ?? defaultAlign
   const left = side === '<' ? 0 : side === '^' ? Math.floor(missing / 2) : missing
   return fill.repeat(left) + text + fill.repeat(missing - left)
 }

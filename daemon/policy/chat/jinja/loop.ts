@@ -25,7 +25,7 @@ interface Changes {
   last: Value | undefined
 }
 
-interface Place {
+interface LoopState {
   items: readonly Value[]
   i: number
   depth: number
@@ -70,7 +70,7 @@ export function runLoop(
     }
   }
 
-  function member(name: string, { items, i, depth, changes }: Place): Value | undefined {
+  function member(name: string, { items, i, depth, changes }: LoopState): Value | undefined {
     const { length } = items
     switch (name) {
       case 'index':

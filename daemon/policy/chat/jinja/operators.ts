@@ -21,7 +21,7 @@ import {
 } from './values.ts'
 
 /** Bits of an int. Arithmetic with a few thousand takes no time; nobody counts so far. */
-const MOST_BITS = 4096n
+const MAX_BITS = 4096n
 
 export function binary(operator: string, left: Value, right: Value, budget: Budget): Value {
   budget.step()
@@ -135,16 +135,16 @@ function whole(operator: string, a: bigint, b: bigint): Value {
     }
     default:
       if (b < 0n) return arithmetic('**', Number(a), Number(b))
-      if (a !== 0n && a !== 1n && a !== -1n && bitsOf(a) * b > MOST_BITS) throw tooLarge()
+      if (a !== 0n && a !== 1n && a !== -1n && bitsOf(a) * b > MAX_BITS) throw tooLarge()
       return bounded(a ** b)
   }
 }
 
 const bitsOf = (value: bigint): bigint => BigInt(value.toString(16).length * 4)
-const tooLarge = (): Error => new TypeErrorOf(`it computes with numbers of more than ${MOST_BITS} bits`)
+const tooLarge = (): Error => new TypeErrorOf(`it computes with numbers of more than ${MAX_BITS} bits`)
 
 function bounded(value: bigint): bigint {
-  const most = 1n << MOST_BITS
+  const most = 1n << MAX_BITS
   if (value >= most || value <= -most) throw tooLarge()
   return value
 }

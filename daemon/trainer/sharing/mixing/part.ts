@@ -1,6 +1,6 @@
 // One author's share of an optimizer step, and what is known of it once its gradient is computed.
 
-import type { Slot } from '../../../engine/engine.ts'
+import type { VectorName } from '../../../engine/engine.ts'
 import type { Measured } from '../../watch.ts'
 
 /** The results of computing one author's gradient. */
@@ -40,8 +40,8 @@ export interface Part {
   /** Number of terms in its mean: trained tokens, or answers, depending on the aggregation. */
   count: number
   /** Computes the mean gradient over the part's rows into a slot. The report's scales are 0; the step sets them. */
-  gradient(into: Slot): Promise<PartReport>
+  gradient(into: VectorName): Promise<PartReport>
 }
 
 /** The usual own part: means over recent updates. */
-export type UsualPart = Pick<PartReport, 'gradientNorm' | 'count'>
+export type MeanOwnPart = Pick<PartReport, 'gradientNorm' | 'count'>

@@ -2,10 +2,10 @@
 
 import type { Connection, PeerId } from '@libp2p/interface'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Host } from '../../../daemon/swarm/libp2p/host.ts'
+import type { SwarmNode } from '../../../daemon/swarm/libp2p/swarm-node.ts'
 import { Prober } from '../../../daemon/swarm/links/probe.ts'
 import { Redial } from '../../../daemon/swarm/links/redial.ts'
-import { Waking } from '../../../daemon/swarm/links/waking.ts'
+import { WakeDetector } from '../../../daemon/swarm/links/wake-detector.ts'
 import { VirtualClock } from '../../virtual-clock.ts'
 import { freshIdentity } from '../groups.ts'
 
@@ -15,14 +15,14 @@ let addresses: string[]
 let slept: number
 let wakes: number
 let said: string[]
-let waking: Waking
+let waking: WakeDetector
 beforeEach(() => {
   clock = new VirtualClock()
   addresses = ['192.168.1.7', 'fe80::1']
   wakes = 0
   said = []
   slept = 0
-  waking = new Waking(
+  waking = new WakeDetector(
     {},
     {
       clock,
@@ -117,16 +117,16 @@ function hostWithDeadLink() {
       return made as unknown as Connection
     },
   }
-  return { host: host as unknown as Host, dead, dials }
+  return { libp2p: host as unknown as SwarmNode, dead, dials }
 }
 
 test('after a wake, a dead connection is replaced within three seconds instead of five', async () => {
-  const { host, dead, dials } = hostWithDeadLink()
+  const { libp2p, dead, dials } = hostWithDeadLink()
   const replaced: string[] = []
   const prober = new Prober(
     {},
     {
-      host,
+      libp2p,
       clock,
       log: () => {},
       isStarved: () => waking.isStarved(),
@@ -136,7 +136,7 @@ test('after a wake, a dead connection is replaced within three seconds instead o
   prober.start()
   // A gossip frame a second keeps it from being doubted.
   for (let second = 0; second < 10; second++) {
-    prober.heard(host.getPeers()[0]!.toString())
+    prober.heard(libp2p.getPeers()[0]!.toString())
     await clock.pass(1000)
   }
   expect(dials).toEqual([])
@@ -149,10 +149,10 @@ test('after a wake, a dead connection is replaced within three seconds instead o
 })
 
 test('a connection that was doubted already is given up as soon after a wake', async () => {
-  const { host, dials } = hostWithDeadLink()
+  const { libp2p, dials } = hostWithDeadLink()
   const prober = new Prober(
     {},
-    { host, clock, log: () => {}, isStarved: () => waking.isStarved(), onReplaced: () => {} },
+    { libp2p, clock, log: () => {}, isStarved: () => waking.isStarved(), onReplaced: () => {} },
   )
   prober.start()
   // Silent from the start, so it is doubted at the first check and has four seconds to answer.
@@ -165,10 +165,10 @@ test('a connection that was doubted already is given up as soon after a wake', a
 })
 
 test('a process that gets no processor time dials nobody who seems silent, until it is on time again', async () => {
-  const { host, dead, dials } = hostWithDeadLink()
+  const { libp2p, dead, dials } = hostWithDeadLink()
   const prober = new Prober(
     {},
-    { host, clock, log: () => {}, isStarved: () => waking.isStarved(), onReplaced: () => {} },
+    { libp2p, clock, log: () => {}, isStarved: () => waking.isStarved(), onReplaced: () => {} },
   )
   prober.start()
   for (let check = 0; check < 60; check++) {
@@ -183,11 +183,11 @@ test('a process that gets no processor time dials nobody who seems silent, until
 })
 
 test('a peer that neither answers nor can be dialled is given up after half a minute', async () => {
-  const { host, dead } = hostWithDeadLink()
-  host.dial = () => Promise.reject(new Error('nobody answers'))
+  const { libp2p, dead } = hostWithDeadLink()
+  libp2p.dial = () => Promise.reject(new Error('nobody answers'))
   const prober = new Prober(
     {},
-    { host, clock, log: () => {}, isStarved: () => waking.isStarved(), onReplaced: () => {} },
+    { libp2p, clock, log: () => {}, isStarved: () => waking.isStarved(), onReplaced: () => {} },
   )
   prober.start()
   await clock.pass(25_000)
@@ -199,7 +199,7 @@ test('a peer that neither answers nor can be dialled is given up after half a mi
 
 test('after a wake, a dial that is stuck ends, and the peer is dialled again within two seconds', async () => {
   const dials: AbortSignal[] = []
-  const host = {
+  const libp2p = {
     peerId: { toString: () => 'z' },
     addEventListener: () => {},
     removeEventListener: () => {},
@@ -210,11 +210,11 @@ test('after a wake, a dial that is stuck ends, and the peer is dialled again wit
       dials.push(signal)
       return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
     },
-  } as unknown as Host
+  } as unknown as SwarmNode
   const redial = new Redial(
     {},
     {
-      ...{ host, clock, log: () => {}, datastore: undefined, random: () => 0 },
+      ...{ libp2p, clock, log: () => {}, datastore: undefined, random: () => 0 },
       book: { of: async () => [], worked: () => {} },
       lookup: async () => false,
       isUseful: () => false,

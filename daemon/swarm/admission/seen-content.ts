@@ -11,7 +11,7 @@ const CAPACITY = 65_536
 /** Longer than the maximum age of a group plus any clock skew. */
 const REMEMBER_MS = 4 * 3_600_000
 
-export class Contents {
+export class SeenContent {
   /** Content ids of this node's own groups. */
   readonly wrote = new SeenSet({ capacity: CAPACITY })
   /** Ids of foreign groups. */

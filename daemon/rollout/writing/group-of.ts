@@ -11,9 +11,9 @@ import {
 } from '../../../protocol/train/index.ts'
 import { contentId } from '../../../protocol/wire/index.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
-import type { Order, Sequence } from './sequence.ts'
+import type { PromptJob, Sequence } from './sequence.ts'
 
-export interface LandingOptions {
+export interface GroupOptions {
   policy: PolicyReference
   /** This node's peer ID. */
   author: string
@@ -23,7 +23,7 @@ export interface LandingOptions {
 
 /** An order and the sequences written for it. */
 export interface Written {
-  order: Order
+  job: PromptJob
   sequences: readonly Sequence[]
   /** The policy version when the group was begun, if that was in an earlier round. */
   since?: number | undefined
@@ -33,34 +33,34 @@ export interface Written {
  * Makes one group of everything that was written; undefined if nothing was. The group has the conditioning of the first
  * order; rollouts with another conditioning carry their own.
  */
-export function land(
+export function groupOf(
   written: readonly Written[],
-  { policy, author, now }: LandingOptions,
+  { policy, author, now }: GroupOptions,
   tokenizer: Tokenizer,
   origin?: Origin,
 ): Group | undefined {
-  const first = written[0]?.order
+  const first = written[0]?.job
   if (!first) return undefined
   const finished = written.map(({ sequences }) =>
     sequences.filter(({ finish, tokens, given }) => finish !== undefined && tokens.length > given),
   )
   const arm = armOf(first, finished[0]!)
   const rollouts = finished.flatMap((sequences, i) => {
-    const { order } = written[i]!
+    const { job } = written[i]!
     return sequences.map((sequence) => {
-      const own = sequence.arm ?? order.composed?.arm ?? 'base'
+      const own = sequence.arm ?? job.composed?.arm ?? 'base'
       return {
         ...rolloutOf(sequence, tokenizer),
-        ...(order === first || sameTokens(order.conditioning, first.conditioning)
+        ...(job === first || sameTokens(job.conditioning, first.conditioning)
           ? {}
-          : { conditioning: order.conditioning }),
+          : { conditioning: job.conditioning }),
         ...(own === arm ? {} : { arm: own }),
       }
     })
   })
   if (rollouts.length === 0) return undefined
   const tainted =
-    written.some(({ order }) => order.composed?.tainted) || finished.flat().some((one) => one.tainted)
+    written.some(({ job }) => job.composed?.tainted) || finished.flat().some((one) => one.tainted)
   const from = origin ?? first.composed?.origin
   return {
     id: contentId(
@@ -86,7 +86,7 @@ export function land(
 }
 
 /** If any episode has an arm from a prefix or a later turn, it counts for the whole group, which is then not shared. */
-function armOf({ composed }: Order, sequences: readonly Sequence[]): string {
+function armOf({ composed }: PromptJob, sequences: readonly Sequence[]): string {
   return composed?.arm ?? sequences.find(({ arm }) => arm !== undefined)?.arm ?? 'base'
 }
 
@@ -96,10 +96,10 @@ function sameTokens(a: Int32Array, b: Int32Array): boolean {
 
 /** The reward comes from this node's own verifier. */
 export function rolloutOf(sequence: Sequence, tokenizer: Tokenizer): Rollout {
-  const { order, play, places, given, finish = 'aborted' } = sequence
+  const { job, play, spans, given, finish = 'aborted' } = sequence
   const row = readRow(sequence, play !== undefined || given > 0)
   const text = play ? transcriptOf(play) : tokenizer.decodeCompletion(row.tokens)
-  const { score, parts } = order.task.verify(order.instance, text)
+  const { score, parts } = job.task.verify(job.instance, text)
   return {
     text,
     ...row,
@@ -107,6 +107,6 @@ export function rolloutOf(sequence: Sequence, tokenizer: Tokenizer): Rollout {
     reward: score,
     ...(parts ? { rewardParts: parts } : {}),
     ...(given > 0 ? { prefix: given } : {}),
-    ...(play ? { turns: turnsOf(play, places) } : {}),
+    ...(play ? { turns: turnsOf(play, spans) } : {}),
   }
 }

@@ -4,7 +4,7 @@
 import type { Connection } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
 import type { Clock } from '../types.ts'
-import type { Host } from './host.ts'
+import type { SwarmNode } from './swarm-node.ts'
 
 /** The socket stream under a libp2p 3 connection; test/swarm/admission/fair-share.test.ts fails if that changes. */
 interface Inner {
@@ -14,11 +14,11 @@ interface Inner {
 /** During a longer pause, peers would take this node for dead. */
 const MAX_MS = 8000
 
-export class Brake {
-  private readonly by: { host: Host; clock: Clock }
+export class ReadThrottle {
+  private readonly by: { libp2p: SwarmNode; clock: Clock }
   private readonly until = new Map<string, number>()
 
-  constructor(_options: object, parts: { host: Host; clock: Clock }) {
+  constructor(_options: object, parts: { libp2p: SwarmNode; clock: Clock }) {
     this.by = parts
   }
 
@@ -31,7 +31,7 @@ export class Brake {
       return
     }
     this.until.set(peer, end)
-    const paused = [...this.by.host.getConnections(peerIdFromString(peer))].filter((one) =>
+    const paused = [...this.by.libp2p.getConnections(peerIdFromString(peer))].filter((one) =>
       attempt(one, 'pause'),
     )
     this.release(peer, paused)

@@ -2,7 +2,7 @@
 // back end implements how two vectors are blended and multiplied, wherever it keeps the numbers.
 
 import { WaggleError } from '../../protocol/errors.ts'
-import type { Metric, Slot, Trainer } from './trainer.ts'
+import type { Metric, Trainer, VectorName } from './trainer.ts'
 
 export interface VectorSpace<Vector> {
   /** A vector with undefined content. */
@@ -22,29 +22,29 @@ export interface Measure {
   epsilon: number
 }
 
-export interface Slots<Vector> extends Pick<Trainer, 'slots' | 'combine' | 'dot' | 'norm'> {
+export interface NamedVectors<Vector> extends Pick<Trainer, 'vectors' | 'combine' | 'dot' | 'norm'> {
   /** Throws if the slot is empty. */
-  held(slot: Slot): Vector
+  held(name: VectorName): Vector
   /** The slot's vector, for the caller to overwrite. */
-  place(slot: Slot): Vector
+  toOverwrite(name: VectorName): Vector
   /** Empties all slots and returns their vectors. */
   clear(): Vector[]
 }
 
 /** `steps` is the number of steps that the optimizer's moments have seen. */
-export function createSlots<Vector>(
+export function createNamedVectors<Vector>(
   space: VectorSpace<Vector>,
   { steps }: { steps(): number },
-): Slots<Vector> {
-  const vectors = new Map<Slot, Vector>()
-  const held = (slot: Slot): Vector => {
-    const vector = vectors.get(slot)
-    if (vector === undefined) throw new WaggleError('E_ENGINE', `slot "${slot}" holds no gradient`)
+): NamedVectors<Vector> {
+  const vectors = new Map<VectorName, Vector>()
+  const held = (name: VectorName): Vector => {
+    const vector = vectors.get(name)
+    if (vector === undefined) throw new WaggleError('E_ENGINE', `vector "${name}" holds no gradient`)
     return vector
   }
-  const place = (slot: Slot): Vector => {
-    const vector = vectors.get(slot) ?? space.create()
-    vectors.set(slot, vector)
+  const toOverwrite = (name: VectorName): Vector => {
+    const vector = vectors.get(name) ?? space.create()
+    vectors.set(name, vector)
     return vector
   }
   const measureOf = (metric: Metric | undefined): Measure | undefined =>
@@ -54,20 +54,20 @@ export function createSlots<Vector>(
     }
   return {
     held,
-    place,
+    toOverwrite,
     clear() {
       const all = [...vectors.values()]
       vectors.clear()
       return all
     },
 
-    slots: async () => [...vectors.keys()],
+    vectors: async () => [...vectors.keys()],
 
     async combine({ into, terms }) {
       const read = terms
         .filter(({ factor }) => factor !== 0)
-        .map(({ slot, factor }) => ({ x: held(slot), factor }))
-      const target = place(into)
+        .map(({ vector: name, factor }) => ({ x: held(name), factor }))
+      const target = toOverwrite(into)
       // If the target is among the terms, it is read before it is overwritten.
       read.sort((a, b) => Number(b.x === target) - Number(a.x === target))
       const [first = { x: target, factor: 0 }, second = { x: target, factor: 0 }, ...others] = read
@@ -77,16 +77,16 @@ export function createSlots<Vector>(
 
     dot: async ({ a, b, metric }) => space.dot(held(a), held(b), measureOf(metric)),
 
-    norm: async ({ slot }) => Math.sqrt(await space.squaredNorm(held(slot))),
+    norm: async ({ vector: name }) => Math.sqrt(await space.squaredNorm(held(name))),
   }
 }
 
 /** The contract's calls. Each works on the slots of the model that is open at the time. */
-export function slotCalls<Vector>(
-  opened: () => Slots<Vector>,
-): Pick<Trainer, 'slots' | 'combine' | 'dot' | 'norm'> {
+export function vectorCalls<Vector>(
+  opened: () => NamedVectors<Vector>,
+): Pick<Trainer, 'vectors' | 'combine' | 'dot' | 'norm'> {
   return {
-    slots: async () => opened().slots(),
+    vectors: async () => opened().vectors(),
     combine: async (request) => opened().combine(request),
     dot: async (request) => opened().dot(request),
     norm: async (request) => opened().norm(request),

@@ -18,7 +18,7 @@ const LOOK_EVERY = 5
 const STARVED_MS = 500
 const LATE_DECAY = 0.7
 
-interface WakingParts {
+interface WakeDetectorParts {
   clock: Clock
   log: Log
   /** This machine's network addresses, in any order. */
@@ -29,8 +29,8 @@ interface WakingParts {
   onWake(): void
 }
 
-export class Waking {
-  private readonly by: WakingParts
+export class WakeDetector {
+  private readonly by: WakeDetectorParts
   private cancel: (() => void) | undefined
   private at = 0
   private where = ''
@@ -39,14 +39,14 @@ export class Waking {
   /** Running mean of how late checks are. */
   private lateMs = 0
 
-  constructor(_options: object, parts: WakingParts) {
+  constructor(_options: object, parts: WakeDetectorParts) {
     this.by = parts
   }
 
   start(): void {
     this.at = this.by.clock.now()
     this.look()
-    this.where = this.place()
+    this.where = this.networkKey()
     this.loop()
   }
 
@@ -67,7 +67,7 @@ export class Waking {
 
   private check(): void {
     const { clock, log, onWake } = this.by
-    const [now, where] = [clock.now(), this.place()]
+    const [now, where] = [clock.now(), this.networkKey()]
     const lateMs = now - this.at - CHECK_MS
     const isAsleep = lateMs > ASLEEP_MS && this.uncounted() > ASLEEP_MS
     const isLost = isAsleep || lateMs > LOST_MS
@@ -98,7 +98,7 @@ export class Waking {
     return counted === undefined || before === undefined ? 0 : this.by.clock.now() - at - (counted - before)
   }
 
-  private place(): string {
+  private networkKey(): string {
     return [...this.by.addresses()].sort().join()
   }
 }

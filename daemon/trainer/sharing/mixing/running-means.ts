@@ -1,13 +1,13 @@
 // The compass: a running mean of own gradients. It gives the direction of this node's own rollouts over about the last
 // twenty updates, with less noise than any single one.
 
-import type { Metric, Slot } from '../../../engine/engine.ts'
+import type { Metric, VectorName } from '../../../engine/engine.ts'
 import type { MixingTrainer } from './common-batch.ts'
 import type { PartReport } from './part.ts'
 
-export const COMPASS: Slot = 'compass'
+export const OWN_MEAN: VectorName = 'compass'
 /** The running mean of what foreign gradients added to the steps. */
-export const FOREIGN_MEAN: Slot = 'foreign-mean'
+export const FOREIGN_MEAN: VectorName = 'foreign-mean'
 /** Decay of both running means, which cover about 1 / (1 − DECAY) updates. */
 const DECAY = 0.95
 
@@ -16,30 +16,30 @@ const DECAY = 0.95
  * while there is no compass.
  */
 export async function compared(
-  slot: Slot,
-  { held, metric }: { held: ReadonlySet<Slot>; metric: Metric },
+  vector: VectorName,
+  { held, metric }: { held: ReadonlySet<VectorName>; metric: Metric },
   trainer: MixingTrainer,
 ): Promise<Pick<PartReport, 'alongOwn' | 'alongForeign'>> {
-  if (!held.has(COMPASS)) return {}
-  const within = await trainer.dot({ a: COMPASS, b: COMPASS, metric })
+  if (!held.has(OWN_MEAN)) return {}
+  const within = await trainer.dot({ a: OWN_MEAN, b: OWN_MEAN, metric })
   if (!(within > 0)) return {}
   const unit = Math.sqrt(within)
-  const alongOwn = (await trainer.dot({ a: slot, b: COMPASS, metric })) / unit
+  const alongOwn = (await trainer.dot({ a: vector, b: OWN_MEAN, metric })) / unit
   if (!held.has(FOREIGN_MEAN)) return { alongOwn }
-  return { alongOwn, alongForeign: (await trainer.dot({ a: slot, b: FOREIGN_MEAN, metric })) / unit }
+  return { alongOwn, alongForeign: (await trainer.dot({ a: vector, b: FOREIGN_MEAN, metric })) / unit }
 }
 
 /** Moves a running mean towards factor · `by`, or starts it there. */
-export function follow(
-  mean: Slot,
-  { by, factor = 1, held }: { by: Slot; factor?: number; held: ReadonlySet<Slot> },
+export function moveMean(
+  mean: VectorName,
+  { by, factor = 1, held }: { by: VectorName; factor?: number; held: ReadonlySet<VectorName> },
   trainer: MixingTrainer,
 ): Promise<void> {
   const terms = held.has(mean)
     ? [
-        { slot: mean, factor: DECAY },
-        { slot: by, factor: (1 - DECAY) * factor },
+        { vector: mean, factor: DECAY },
+        { vector: by, factor: (1 - DECAY) * factor },
       ]
-    : [{ slot: by, factor }]
+    : [{ vector: by, factor }]
   return trainer.combine({ into: mean, terms })
 }

@@ -81,10 +81,10 @@ export interface HostParts {
 
 export type NodeTransport = (components: { logger: ComponentLogger }) => Transport
 type Services = { identify: Identify; ping: Ping; pubsub: GossipSub }
-export type Host = Libp2p<Services>
+export type SwarmNode = Libp2p<Services>
 
 /** Creates the host without starting it. */
-export async function createHost(options: HostOptions, by: HostParts): Promise<Host> {
+export async function createHost(options: HostOptions, by: HostParts): Promise<SwarmNode> {
   const wide = options.wide || options.relay ? await import('./host-wide.ts') : undefined
   if (options.psk && options.webrtc)
     throw new WaggleError('E_CONFIG', 'a private swarm cannot use WebRTC: its key protects TCP only', {
@@ -179,11 +179,11 @@ export async function libp2pKey({ key }: Pick<Identity, 'key'>) {
 }
 
 /** Starts the host. Rejects with E_PORT if it cannot listen. */
-export async function startHost(host: Host, { listen }: Pick<HostOptions, 'listen'>): Promise<void> {
+export async function startHost(libp2p: SwarmNode, { listen }: Pick<HostOptions, 'listen'>): Promise<void> {
   try {
-    await host.start()
+    await libp2p.start()
   } catch (cause) {
-    await host.stop()
+    await libp2p.stop()
     const messages = [cause, ...((cause as AggregateError).errors ?? [])].map(
       (error) => (error as Error).message,
     )

@@ -7,7 +7,7 @@ import { MessageChannel, Worker } from 'node:worker_threads'
 import { joining, sendInPieces } from './ipc.ts'
 import type { Cut, WorkerCall, WorkerReply } from './messages.ts'
 
-export interface Host {
+export interface EngineWorker {
   post(call: WorkerCall): void
   cut(cut: Cut): void
   /** Sets whether the host keeps this process alive. */
@@ -15,14 +15,14 @@ export interface Host {
   stop(): Promise<void>
 }
 
-export interface HostOptions {
+export interface EngineWorkerOptions {
   /** The engine's `worker` module, without extension: .ts when run from sources, .js in the published build. */
   worker: URL
   /** Passed to the core. Plain data. */
   options: object
 }
 
-interface HostEvents {
+interface EngineWorkerEvents {
   onReply(reply: WorkerReply): void
   /** The host has ended; with a reason if it was not asked to. */
   onEnd(reason: string | undefined): void
@@ -31,7 +31,10 @@ interface HostEvents {
 const withExtension = (module: URL): URL =>
   new URL(`${module.href}.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`)
 
-export function openThread({ worker: module, options }: HostOptions, { onReply, onEnd }: HostEvents): Host {
+export function openThread(
+  { worker: module, options }: EngineWorkerOptions,
+  { onReply, onEnd }: EngineWorkerEvents,
+): EngineWorker {
   const cuts = new MessageChannel()
   const worker = new Worker(withExtension(module), {
     name: 'waggle-engine',
@@ -55,7 +58,10 @@ export function openThread({ worker: module, options }: HostOptions, { onReply, 
   }
 }
 
-export function openProcess({ worker: module, options }: HostOptions, { onReply, onEnd }: HostEvents): Host {
+export function openProcess(
+  { worker: module, options }: EngineWorkerOptions,
+  { onReply, onEnd }: EngineWorkerEvents,
+): EngineWorker {
   const child: ChildProcess = fork(fileURLToPath(withExtension(module)), [JSON.stringify(options)], {
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],

@@ -3,7 +3,7 @@
 import type { ChatMessage, ChatTemplate, ChatTool } from '../../policy/chat/template.ts'
 import { createReader } from './reader.ts'
 
-export interface Places {
+export interface TemplateFeatures {
   tools: boolean
   /** Tool calls and their results. */
   calls: boolean
@@ -27,7 +27,7 @@ const toolOf = (name: string): ChatTool => ({
 })
 
 /** For conversations without tools, or for those with tools, for which a model may have another template. */
-export function placesOf(template: ChatTemplate, hasTools: boolean): Places {
+export function templateFeatures(template: ChatTemplate, hasTools: boolean): TemplateFeatures {
   const some = hasTools ? [toolOf('look')] : []
   const shows = (messages: ChatMessage[], tools = some): boolean => {
     try {
@@ -51,7 +51,7 @@ export function placesOf(template: ChatTemplate, hasTools: boolean): Places {
 }
 
 /** How the template begins an answer that is a call; undefined if such an answer could not be read. */
-function beginningOf(template: ChatTemplate, tools: readonly ChatTool[]): Places['call'] {
+function beginningOf(template: ChatTemplate, tools: readonly ChatTool[]): TemplateFeatures['call'] {
   try {
     const prompt = template.render([USER], { prompt: true, tools })
     const whole = template.render([USER, callOf(MARK)], { prompt: false, tools })

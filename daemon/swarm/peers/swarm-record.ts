@@ -5,8 +5,8 @@
 // has changed, when a peer is cut off, and on stop.
 
 import { type Datastore, Key } from 'interface-datastore'
-import type { Contents } from '../admission/contents.ts'
 import type { SeenSet } from '../admission/seen.ts'
+import type { SeenContent } from '../admission/seen-content.ts'
 import type { Clock, Log } from '../types.ts'
 import type { Reputation } from './reputation.ts'
 
@@ -14,7 +14,7 @@ const KEY = new Key('/waggle/memory')
 const TIMES_KEY = new Key('/waggle/heard')
 const TIMES_MS = 15_000
 /** While no group is admitted, `until` lies as far ahead as the quiet time has lasted, at most this. */
-const MOST_AHEAD_MS = 10 * 60_000
+const MAX_AHEAD_MS = 10 * 60_000
 const SAVE_EVERY = 20
 /** 15 minutes at nine groups a second; takes 350 kB. */
 const SAVED_IDS = 8192
@@ -27,17 +27,17 @@ interface Times {
   until?: number
 }
 
-export interface MemoryParts {
+export interface SwarmRecordParts {
   datastore: Datastore | undefined
   reputation: Reputation
-  contents: Contents
+  seenContent: SeenContent
   validator: { lastAdmittedAt: number | undefined }
   clock: Clock
   log: Log
 }
 
-export class Memory {
-  private readonly by: MemoryParts
+export class SwarmRecord {
+  private readonly by: SwarmRecordParts
   private cancel: (() => void) | undefined
   private ticks = 0
   /** The text as last saved. */
@@ -50,7 +50,7 @@ export class Memory {
   /** When the previous process, if killed, may have last admitted a group; undefined if it stopped cleanly. */
   ranUntil: number | undefined
 
-  constructor(_options: object, parts: MemoryParts) {
+  constructor(_options: object, parts: SwarmRecordParts) {
     this.by = parts
     this.busyAt = parts.clock.now()
   }
@@ -67,10 +67,10 @@ export class Memory {
   }
 
   async save({ isLast = false } = {}): Promise<void> {
-    const { datastore, reputation, contents, log } = this.by
+    const { datastore, reputation, seenContent, log } = this.by
     if (!datastore) return
     try {
-      const { wrote, admitted } = contents
+      const { wrote, admitted } = seenContent
       const saved = { standing: reputation.save(), seen: packed(admitted), wrote: packed(wrote) }
       const text = JSON.stringify(saved)
       if (text !== this.saved) await datastore.put(KEY, new TextEncoder().encode(text))
@@ -98,7 +98,7 @@ export class Memory {
     if (isNew) this.busyAt = now
     const { until = 0 } = this.times
     if (!isLast && !isNew && until - now >= 2 * TIMES_MS) return
-    const ahead = Math.max(2 * TIMES_MS, Math.min(now - this.busyAt, MOST_AHEAD_MS))
+    const ahead = Math.max(2 * TIMES_MS, Math.min(now - this.busyAt, MAX_AHEAD_MS))
     // The margin allows for a late save. No peer can cause a clean stop, so quotas may start full after one, and the
     // node can fetch what it misses meanwhile.
     const times: Times = {
@@ -114,7 +114,7 @@ export class Memory {
   }
 
   private async load(): Promise<void> {
-    const { datastore, reputation, contents, log } = this.by
+    const { datastore, reputation, seenContent, log } = this.by
     try {
       if (!datastore) return
       if (await datastore.has(TIMES_KEY)) {
@@ -127,9 +127,9 @@ export class Memory {
       if (!(await datastore.has(KEY))) return
       const saved = JSON.parse(new TextDecoder().decode(await datastore.get(KEY)))
       reputation.restore(saved.standing)
-      for (const id of unpacked(saved.seen)) contents.admitted.add(id)
+      for (const id of unpacked(saved.seen)) seenContent.admitted.add(id)
       // Earlier versions stored own IDs together with the others.
-      for (const id of unpacked(saved.wrote ?? saved.seen)) contents.wrote.add(id)
+      for (const id of unpacked(saved.wrote ?? saved.seen)) seenContent.wrote.add(id)
     } catch (error) {
       log('warn', 'the reputation of peers cannot be read', { error: String(error) })
     }

@@ -11,27 +11,27 @@ import type { Feeds, Held, Runtime } from '../runtime/runtime.ts'
 const PART = 16
 
 export type Shapes = ReadonlyMap<string, readonly number[]>
-export type Places = Readonly<Record<string, Held>>
+export type DeviceTensors = Readonly<Record<string, Held>>
 
 /** Creates empty places, which count as zeros. */
-export function createPlaces(shapes: Shapes, runtime: Runtime): Places {
+export function createDeviceTensors(shapes: Shapes, runtime: Runtime): DeviceTensors {
   const size = (shape: readonly number[]): number => shape.reduce((a, b) => a * b, 1)
   return Object.fromEntries([...shapes].map(([name, shape]) => [name, runtime.hold(size(shape))]))
 }
 
 /** Copies tensors, already checked against the shapes, to the device. */
-export async function upload(places: Places, values: Weights, runtime: Runtime): Promise<void> {
-  for (const [name, place] of Object.entries(places)) await runtime.write(place, values[name]!)
+export async function upload(tensors: DeviceTensors, values: Weights, runtime: Runtime): Promise<void> {
+  for (const [name, tensor] of Object.entries(tensors)) await runtime.write(tensor, values[name]!)
 }
 
-export async function download(places: Places, runtime: Runtime): Promise<Weights> {
+export async function download(tensors: DeviceTensors, runtime: Runtime): Promise<Weights> {
   const values: Weights = {}
-  for (const [name, place] of Object.entries(places)) values[name] = await runtime.read(place)
+  for (const [name, tensor] of Object.entries(tensors)) values[name] = await runtime.read(tensor)
   return values
 }
 
-export function release(places: Places | undefined): void {
-  for (const place of Object.values(places ?? {})) place.release()
+export function release(tensors: DeviceTensors | undefined): void {
+  for (const tensor of Object.values(tensors ?? {})) tensor.release()
 }
 
 /** Groups names into parts. A part holds either only matrices, which get weight decay, or only vectors. */
@@ -47,8 +47,8 @@ export function partsOf(shapes: Shapes): { names: string[]; isDecayed: boolean }
 }
 
 /** The inputs or outputs of a part's graph, named `<role>.0`, `<role>.1` and so on. */
-export function fed(role: string, places: Places, names: readonly string[]): Record<string, Held> {
-  return Object.fromEntries(names.map((name, index) => [`${role}.${index}`, places[name]!]))
+export function fed(role: string, tensors: DeviceTensors, names: readonly string[]): Record<string, Held> {
+  return Object.fromEntries(names.map((name, index) => [`${role}.${index}`, tensors[name]!]))
 }
 
 export interface PartBuilder {
@@ -77,9 +77,9 @@ export async function overParts<Found>(
       buildPart(name, names.length, build, finish),
     )
     const feeds: Feeds = { ...scalars(part) }
-    for (const [role, places] of Object.entries(roles)) Object.assign(feeds, fed(role, places, names))
+    for (const [role, tensors] of Object.entries(roles)) Object.assign(feeds, fed(role, tensors, names))
     const targets: Record<string, Held> = {}
-    for (const [role, places] of Object.entries(into)) Object.assign(targets, fed(role, places, names))
+    for (const [role, tensors] of Object.entries(into)) Object.assign(targets, fed(role, tensors, names))
     const sizes = names.map((name, index) => [
       `length${index}`,
       (Object.values(roles)[0]![name] as Held).length,
@@ -91,8 +91,8 @@ export async function overParts<Found>(
 
 export interface PartRun {
   parts: readonly { names: readonly string[]; isDecayed: boolean }[]
-  roles: Record<string, Places>
-  into?: Record<string, Places>
+  roles: Record<string, DeviceTensors>
+  into?: Record<string, DeviceTensors>
   scalars?: (part: { isDecayed: boolean }) => Record<string, Float32Array>
 }
 

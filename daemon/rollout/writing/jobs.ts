@@ -1,21 +1,21 @@
 // Turns asks into orders: generates the prompt from its coordinates and adds plugins' text if it fits.
 
-import type { Ask, ComposeView, Prefix } from '../../../protocol/plugin/index.ts'
+import type { ComposeView, Prefix, PromptRequest } from '../../../protocol/plugin/index.ts'
 import type { Composed } from '../../host/contract.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { TaskBook } from '../tasks.ts'
 import { conditioningOf } from './conditioning.ts'
-import type { Order } from './sequence.ts'
+import type { PromptJob } from './sequence.ts'
 
 /** Arm of rollouts that continue a rollout of arm `base`. */
 const CONTINUED = 'continued'
 
-interface OrderOptions {
+interface JobOptions {
   maxNewTokens: number
   context: number
 }
 
-export interface OrderParts {
+export interface JobParts {
   tokenizer: Tokenizer
   tasks: TaskBook
   compose?: ((view: ComposeView) => Promise<Composed | undefined>) | undefined
@@ -25,22 +25,22 @@ export interface OrderParts {
  * Makes an order from an ask. `rewrite` replaces the result of `compose`. Text that leaves no room for a whole
  * completion is left out; if that text came from `rewrite`, there is no order.
  */
-export async function makeOrder(
-  { prompt, rollouts }: Ask,
+export async function makeJob(
+  { prompt, rollouts }: PromptRequest,
   rewrite: Composed | undefined,
-  { maxNewTokens, context }: OrderOptions,
-  { tokenizer, tasks, compose }: OrderParts,
-): Promise<Order | undefined> {
+  { maxNewTokens, context }: JobOptions,
+  { tokenizer, tasks, compose }: JobParts,
+): Promise<PromptJob | undefined> {
   const { task, instance } = questionOf(prompt, tasks)
   const { question, examples } = instance
-  const order = { prompt, rollouts, task, instance }
+  const job = { prompt, rollouts, task, instance }
   const composed = rewrite ?? (await compose?.({ prompt, question, turn: 0 }))
   if (composed) {
     const conditioning = conditioningOf(tokenizer, instance, composed)
-    if (conditioning.length + maxNewTokens <= context) return { ...order, conditioning, composed }
+    if (conditioning.length + maxNewTokens <= context) return { ...job, conditioning, composed }
     if (rewrite) return undefined
   }
-  return { ...order, conditioning: tokenizer.encodePrompt(question, examples) }
+  return { ...job, conditioning: tokenizer.encodePrompt(question, examples) }
 }
 
 /**
@@ -48,11 +48,11 @@ export async function makeOrder(
  * ids.
  */
 export function makeContinuation(
-  { prompt, rollouts }: Ask,
+  { prompt, rollouts }: PromptRequest,
   { group, rollout: index, length }: Prefix,
-  { maxNewTokens, context, vocabulary, isTainted }: OrderOptions & { vocabulary: number; isTainted: boolean },
-  { tasks }: Pick<OrderParts, 'tasks'>,
-): Order | undefined {
+  { maxNewTokens, context, vocabulary, isTainted }: JobOptions & { vocabulary: number; isTainted: boolean },
+  { tasks }: Pick<JobParts, 'tasks'>,
+): PromptJob | undefined {
   const { tokens, turns, conditioning = group.conditioning, arm = group.arm } = group.rollouts[index]!
   const isToken = (token: number): boolean => token >= 0 && token < vocabulary
   if (!conditioning.every(isToken) || !tokens.every(isToken)) return undefined
@@ -63,7 +63,7 @@ export function makeContinuation(
     ...questionOf(prompt, tasks),
     prefix: {
       tokens: [...tokens.subarray(0, length)],
-      places: begun.slice(0, -1).map(({ start, length: said }) => ({ start, length: said })),
+      spans: begun.slice(0, -1).map(({ start, length: said }) => ({ start, length: said })),
       answerStart: begun.at(-1)?.start ?? 0,
       arm: arm === 'base' ? CONTINUED : arm,
       tainted: isTainted,
@@ -71,7 +71,7 @@ export function makeContinuation(
   }
 }
 
-function questionOf(prompt: Ask['prompt'], tasks: TaskBook): Pick<Order, 'task' | 'instance'> {
+function questionOf(prompt: PromptRequest['prompt'], tasks: TaskBook): Pick<PromptJob, 'task' | 'instance'> {
   const task = tasks.find(prompt.task, prompt.taskVersion)
   if (!task)
     throw new Error(
