@@ -1,4 +1,4 @@
-// The slots of a trainer: named vectors with the gradient's shape, and the vector algebra that all back ends share. A
+// The vectors of a trainer, by name, with the gradient's shape, and the vector algebra that all back ends share. A
 // back end implements how two vectors are blended and multiplied, wherever it keeps the numbers.
 
 import { WaggleError } from '../../protocol/errors.ts'
@@ -23,11 +23,11 @@ export interface Measure {
 }
 
 export interface NamedVectors<Vector> extends Pick<Trainer, 'vectors' | 'combine' | 'dot' | 'norm'> {
-  /** Throws if the slot is empty. */
+  /** Throws if there is none of that name. */
   held(name: VectorName): Vector
-  /** The slot's vector, for the caller to overwrite. */
+  /** The vector of that name, made if there is none, for the caller to overwrite. */
   toOverwrite(name: VectorName): Vector
-  /** Empties all slots and returns their vectors. */
+  /** Forgets all vectors and returns them. */
   clear(): Vector[]
 }
 
@@ -81,7 +81,7 @@ export function createNamedVectors<Vector>(
   }
 }
 
-/** The contract's calls. Each works on the slots of the model that is open at the time. */
+/** The contract's calls. Each works on the vectors of the model that is open at the time. */
 export function vectorCalls<Vector>(
   opened: () => NamedVectors<Vector>,
 ): Pick<Trainer, 'vectors' | 'combine' | 'dot' | 'norm'> {

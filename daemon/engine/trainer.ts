@@ -1,5 +1,5 @@
-// The contract of a trainer: it scores sequences, computes gradients into named slots, does vector algebra on the
-// slots, and steps the weights along one of them. The caller decides how gradients are mixed.
+// The contract of a trainer: it scores sequences, computes gradients into named vectors, does algebra on
+// them, and steps the weights along one of them. The caller decides how gradients are mixed.
 
 import type { Expression } from '../../protocol/plugin/expression.ts'
 import type { Weights } from './decoder.ts'
@@ -119,17 +119,17 @@ export interface TrainReport {
   seconds: number
 }
 
-/** A TrainRequest without the optimizer step. The gradient overwrites slot `into`. */
+/** A TrainRequest without the optimizer step. The gradient overwrites vector `into`. */
 export interface GradientRequest extends Omit<TrainRequest, 'optimizer'> {
   into: VectorName
 }
 
 export type GradientReport = Omit<TrainReport, 'applied'>
 
-/** Names a vector with the gradient's shape, which is kept until the next `open`. Reading an empty slot is an error. */
+/** Names a vector with the gradient's shape, which is kept until the next `open`. Reading one that was never written is an error. */
 export type VectorName = string
 
-/** The slot that `train` uses. A caller that puts its own gradient there saves the memory of another slot. */
+/** The vector that `train` uses. A caller that puts its own gradient there saves the memory of another one. */
 export const GRADIENT: VectorName = 'gradient'
 
 /**
@@ -162,18 +162,18 @@ export interface Trainer {
   train(request: TrainRequest): Promise<TrainReport>
   /** Computes a gradient without changing any weight. */
   gradient(request: GradientRequest): Promise<GradientReport>
-  /** The slots that are not empty. */
+  /** Names of the vectors that were written. */
   vectors(): Promise<VectorName[]>
-  /** into = Σ factor · slot. `into` may be among the terms. A term whose factor is 0 is not read. */
+  /** into = Σ factor · vector. `into` may be among the terms. A term whose factor is 0 is not read. */
   combine(request: {
     into: VectorName
     terms: readonly { vector: VectorName; factor: number }[]
   }): Promise<void>
   /** Σ a · b, with b measured if a metric is given. */
   dot(request: { a: VectorName; b: VectorName; metric?: Metric }): Promise<number>
-  /** 2-norm of the slot. */
+  /** 2-norm of the vector. */
   norm(request: { vector: VectorName }): Promise<number>
-  /** One optimizer step along the slot, as if it held a batch's gradient. */
+  /** One optimizer step along the vector, as if it held a batch's gradient. */
   step(request: { along: VectorName; optimizer: OptimizerOptions }): Promise<StepReport>
   /** A copy of the current weights. */
   weights(): Promise<Weights>

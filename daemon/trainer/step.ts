@@ -14,7 +14,7 @@ export interface StepOptions extends MixingOptions {
   temperature: number
   /** Default: mean over tokens. */
   aggregation?: Aggregation
-  /** Measures own gradients against the compass even if a batch has no foreign groups. */
+  /** Measures own gradients against their running mean even if a batch has no foreign groups. */
   compare: boolean
 }
 

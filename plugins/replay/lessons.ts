@@ -3,8 +3,8 @@
 //   gap of a task = max(0, 1 - own share of right answers / that of its trusted peers)
 //   lessons of a task in a batch = `lessons` * gap / number of tasks with a gap;  their loss = -log pi per token
 //
-// A peer with different skills is a guide: its answers are so unlikely under this node's policy that importance weights
-// nearly remove them. Supervised learning needs no such weights. A single pass teaches little, so right answers are
+// A peer with different skills is mismatched: its answers are so unlikely under this node's policy that importance
+// weights nearly remove them. Supervised learning needs no such weights. A single pass teaches little, so right answers are
 // kept and each is trained on `epochs` times. As the node catches up, the gaps close and lessons end; reinforcement
 // learning does the rest. Both shares count only groups with a signal, since no others are sent, which makes them
 // comparable.

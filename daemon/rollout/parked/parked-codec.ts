@@ -4,7 +4,9 @@
 import { Buffer } from 'node:buffer'
 import type { ParkedGroup, ParkedSequence } from './parked.ts'
 
-const FORMAT = 2
+const FORMAT = 3
+/** As `FORMAT`, with spans under the name `places`. */
+const FORMER_FORMAT = 2
 
 type Packed = Omit<ParkedSequence, 'tokens' | 'logprobs' | 'entropies' | 'mask'> & {
   tokens: string
@@ -34,12 +36,13 @@ export function readParked(saved: string): ParkedGroup[] | undefined {
   try {
     const { format, groups } = JSON.parse(saved) as {
       format: number
-      groups: (Omit<ParkedGroup, 'sequences'> & { sequences: Packed[] })[]
+      groups: (Omit<ParkedGroup, 'sequences'> & { sequences: (Packed & { places?: Packed['spans'] })[] })[]
     }
-    if (format !== FORMAT) return undefined
+    if (format !== FORMAT && format !== FORMER_FORMAT) return undefined
     return groups.map((group) => ({
       ...group,
-      sequences: group.sequences.map((one) => {
+      sequences: group.sequences.map(({ places, ...sequence }) => {
+        const one = { ...sequence, spans: places ?? sequence.spans }
         const tokens = [...new Int32Array(bytesOf(one.tokens))]
         const logprobs = [...new Float32Array(bytesOf(one.logprobs))]
         const entropies = [...new Float32Array(bytesOf(one.entropies))]

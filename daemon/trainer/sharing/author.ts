@@ -40,8 +40,8 @@ export const hasEarned = ({ typicality, away }: Author): boolean =>
 
 /**
  * Weight of an author's groups relative to own groups, 0 to 1: full until it is fairly sure that they bring less. A
- * guide's groups have weight 0: imitating another policy's samples as if they were own ones does not teach what that
- * policy finds good.
+ * mismatched author's groups have weight 0: imitating another policy's samples as if they were own ones does not teach
+ * what that policy finds good.
  */
 export function weightOfAuthor({ typicality, pairs }: Author): number {
   return typicality.likeness === 'mismatched' ? 0 : weightOf(pairs)

@@ -28,7 +28,7 @@ export interface Authors {
   isUnknown(author: string): boolean
   /** Takes tokens of an author that are not trained on. Returns what follows from them. */
   addTokens(author: string, tokens: Evidence): AuthorFinding[]
-  /** Whether the author's log-probs may be used: true unless it is a guide. */
+  /** Whether the author's log-probs may be used: true unless it is mismatched. */
   isBelieved(author: string): boolean
   /** Takes the number of own tokens in each bin of places, the baseline for peers' tokens. */
   calibrate(counts: readonly number[]): void

@@ -3,10 +3,10 @@
 // (batch-size.ts).
 //
 // Both sides are measured by the newest own gradient, whose rollouts were used for neither: by its component along the
-// compass (the own gradients of about the last twenty updates), and its component along the foreign steps taken in the
-// same updates, in the optimizer's metric. To first order, this is what those steps contributed to this node's
+// mean of own gradients (of about the last twenty updates), and its component along the foreign steps taken in the same
+// updates, in the optimizer's metric. To first order, this is what those steps contributed to this node's
 // objective, measured after they were taken. A chance overshoot counts against a step, on both sides equally. A foreign
-// gradient's own component along the compass is a weaker measure: being off-policy, it does not correct the overshoot
+// gradient's own component along that mean is a weaker measure: being off-policy, it does not correct the overshoot
 // of this node's steps as own gradients do, so it looks too good. It is used only while foreign groups are probed, that
 // is, measured but not trained on.
 //
@@ -71,7 +71,7 @@ interface JudgeState {
 }
 
 const ALPHA = 0.05
-/** Minimum number of comparisons for a verdict: at first, the compass rests on hardly any rollouts. */
+/** Minimum number of comparisons for a verdict: at first, the mean of own gradients rests on hardly any rollouts. */
 const NEEDED = 12
 /** Pairs per epoch. Each epoch starts a new comparison, because the policy changes. */
 const EPOCH = 400

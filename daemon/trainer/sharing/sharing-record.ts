@@ -103,7 +103,7 @@ export function createSharingRecord(
         peers: new Set(used.map(({ author }) => author)).size,
       }
       const own = totalOf(mine, cost)
-      // `measured`: by the foreign gradients' own component along the compass. `foreign`: by what their steps
+      // `measured`: by the foreign gradients' own component along the mean of own ones. `foreign`: by what their steps
       // contributed.
       const measured = totalOf(theirs, cost)
       const alongForeign = mine.reduce((sum, part) => sum + (part.alongForeign ?? Number.NaN), 0)
@@ -170,7 +170,7 @@ function groupsIn(parts: readonly PartReport[]): number {
   return parts.reduce((sum, { groups }) => sum + groups, 0)
 }
 
-/** Sums progress and compute over parts; undefined without parts or without a compass. */
+/** Sums progress and compute over parts; undefined without parts or without a mean of own gradients. */
 function totalOf(parts: readonly PartReport[], cost: (part: PartReport) => number): PartProgress | undefined {
   if (parts.length === 0) return undefined
   let total = { gain: 0, cost: 0 }

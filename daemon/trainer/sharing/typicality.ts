@@ -25,9 +25,9 @@
 // updates on average. An alternative whose bet has lost nearly all its wealth is refuted. So the same numbers show
 // which authors are unlike this node and which are alike:
 //
-//   guide    after an alarm, until no bet is ahead any more
-//   twin     after all alternatives were refuted, until a bet is ahead again
-//   unknown  neither
+//   mismatched  after an alarm, until no bet is ahead any more
+//   matched     after all alternatives were refuted, until a bet is ahead again
+//   unknown     neither
 //
 // Reported log-probs: for tokens from any sampler b, the mean importance weight p / b under any policy p is at most 1.
 // An author that understates its probabilities, to make its tokens weigh more, has a mean above 1. One more bet tests
@@ -48,7 +48,7 @@ type Likeness = 'matched' | 'mismatched' | 'unknown'
 
 /** Evidence from an author's tokens in one update. */
 export interface Evidence {
-  /** Number of tokens in each bin of places: first unsure tokens, then the others. */
+  /** Number of tokens in each bin of PIT values: first unsure tokens, then the others. */
   counts: readonly number[]
   /** Mean importance weight over tokens with reported log-probs; undefined if there are none. */
   weight?: number | undefined
@@ -67,7 +67,7 @@ const TOLERANCE = 0.003
 const CREDIT = 4.6
 /** Lower bound on log wealth, so that an author cannot save up good behaviour. */
 const MIN_WEALTH = -6.9
-/** Maximum log wealth that one update may add, so that no single group turns a twin into a guide. */
+/** Maximum log wealth that one update may add, so that no single group turns a matched author into a mismatched one. */
 const MAX_AT_ONCE = CREDIT
 /** Upper bound on log wealth, so that an author who turns honest is recognised in time. */
 const MAX = 2 * Math.log(1 / ALPHA)

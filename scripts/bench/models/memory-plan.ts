@@ -185,7 +185,7 @@ async function child(name: string): Promise<void> {
     }
     // The slots of a step with foreign groups.
     for (const into of [GRADIENT, 'part']) await trainer.gradient({ ...request, into })
-    for (const into of ['side', 'compass', 'foreign-mean'])
+    for (const into of ['side', 'own-mean', 'foreign-mean'])
       await trainer.combine({ into, terms: [{ vector: 'part', factor: 1 }] })
     await trainer.step({ along: GRADIENT, optimizer })
     await policy.advance(1)

@@ -19,8 +19,8 @@ export interface PartReport extends Measured {
   /** The factor that it would have at its author's full weight. */
   wouldScale: number
   /**
-   * Component of its unscaled gradient along the compass, the running mean of own gradients, in the optimizer's metric.
-   * Absent while there is no compass.
+   * Component of its unscaled gradient along the running mean of own gradients, in the optimizer's metric.
+   * Absent while there is no mean.
    */
   alongOwn?: number
   /**
@@ -39,7 +39,7 @@ export interface Part {
   author?: string
   /** Number of terms in its mean: trained tokens, or answers, depending on the aggregation. */
   count: number
-  /** Computes the mean gradient over the part's rows into a slot. The report's scales are 0; the step sets them. */
+  /** Computes the mean gradient over the part's rows into a vector. The report's scales are 0; the step sets them. */
   gradient(into: VectorName): Promise<PartReport>
 }
 

@@ -1,19 +1,19 @@
-// The compass: a running mean of own gradients. It gives the direction of this node's own rollouts over about the last
+// The running mean of own gradients. It gives the direction of this node's own rollouts over about the last
 // twenty updates, with less noise than any single one.
 
 import type { Metric, VectorName } from '../../../engine/engine.ts'
 import type { MixingTrainer } from './common-batch.ts'
 import type { PartReport } from './part.ts'
 
-export const OWN_MEAN: VectorName = 'compass'
+export const OWN_MEAN: VectorName = 'own-mean'
 /** The running mean of what foreign gradients added to the steps. */
 export const FOREIGN_MEAN: VectorName = 'foreign-mean'
 /** Decay of both running means, which cover about 1 / (1 − DECAY) updates. */
 const DECAY = 0.95
 
 /**
- * Components of the gradient in a slot along the compass and, in the same unit, along the mean foreign step. Empty
- * while there is no compass.
+ * Components of a gradient along the mean of own ones and, in the same unit, along the mean foreign step. Empty while
+ * there is no mean.
  */
 export async function compared(
   vector: VectorName,
