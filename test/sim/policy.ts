@@ -71,7 +71,7 @@ interface Told {
   logprobs: Float32Array
   entropies: Float32Array
   collisions: Float32Array
-  places: { above: Float32Array; ties: Float32Array }
+  pit: { above: Float32Array; ties: Float32Array }
 }
 
 /** What the policy says of a text's tokens. */
@@ -93,7 +93,7 @@ export function tell(tokens: Int32Array, skill: number): Told {
     logprobs[end] = entropies[end] = 0
     collisions[end] = 1
   }
-  return { logprobs, entropies, collisions, places: { above, ties } }
+  return { logprobs, entropies, collisions, pit: { above, ties } }
 }
 
 function entropyOf(p: number): number {

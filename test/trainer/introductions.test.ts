@@ -71,7 +71,7 @@ test('tokens are counted by their place in the order of probability; reported lo
   const of = (...values: number[]) => Float32Array.from(values)
   const score = {
     ...{ logprobs: of(-1, -2, -3), entropies: of(1, 1, 0.1), collisions: of(0, 0, 0) },
-    places: { above: of(0, 0.4, 0.9995), ties: of(0.1, 0.2, 0.0005) },
+    pit: { above: of(0, 0.4, 0.9995), ties: of(0.1, 0.2, 0.0005) },
   }
   const { counts, weight } = evidenceIn([{ behaviourLogprobs: of(-1, Number.NaN, -4) }], [score], () => 0.5)
   // Places 0.05 and 0.5 in doubt, and one above 0.999 of the others.
