@@ -14,7 +14,7 @@ import { byteLevelEntries, entriesOf, ggufBytes, randomWeights, tensorsOf } from
 import { type Block, partsOf, ROOT, waggleWords } from './blocks.ts'
 
 const PROGRAM = join(ROOT, 'daemon/cli/waggle.ts')
-const LIMIT_MS = 120_000
+const MAX_MS = 120_000
 
 /** Little work a step and an evaluation, and nobody else's nodes. Everything else is as a user has it. */
 const QUICK = {

@@ -280,5 +280,5 @@ function columnsOf({ completion, columns }: TrainSequence, skill: number): Colum
       typeof values === 'number' ? new Float32Array(completion.length).fill(values) : values,
     ]),
   )
-  return { ...filled, logprob: told.logprobs, entropy: told.entropies, ...told.places }
+  return { ...filled, logprob: told.logprobs, entropy: told.entropies, ...told.pit }
 }
