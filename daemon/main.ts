@@ -28,6 +28,7 @@ import { openPolicies } from './node/policy.ts'
 import { createReconfigure } from './node/reconfigure.ts'
 import { openRounds } from './node/rounds.ts'
 import { checkpointInfo, createSaving } from './node/saving.ts'
+import { openNodeServing, shownModel } from './node/serving.ts'
 import type { Root } from './node/start/start.ts'
 import { createNodeState, type Wishes } from './node/state.ts'
 import { surviveStreamErrors } from './node/stream-errors.ts'
@@ -294,11 +295,14 @@ export const run: Root = async (
   )
   closers.add(loops.end)
 
-  // ── Agents ──────────────────────────────────────────────────────────────
+  // ── Agents, and whoever is served ───────────────────────────────────────
+  const asked = { config, paths, model: shownModel(found.name), conversation: models.plan.conversation }
+  const clock = { now, monotonic, after, randomBytes }
+  const serving = await openNodeServing(asked, { policy, closers, log: journal.log, ...clock })
   const agents = await openAgents(
-    { config, paths, self, model: found.name, rows, conversation: models.plan.conversation },
+    { ...asked, self, rows },
     {
-      ...{ core, policy, tasks, pool, journal, changed, closers, now, monotonic, after, randomBytes },
+      ...{ serving, core, policy, tasks, pool, journal, changed, closers, ...clock },
       isPaused: isHeld,
     },
   )
@@ -340,6 +344,7 @@ export const run: Root = async (
       },
       ...{ requests, phases, after, save },
       agents: () => agents?.info(),
+      serving: () => ((serving.url ?? agents?.url) === undefined ? undefined : serving.info()),
       trained: record.phases,
       heads,
       ...{ now, pool: () => pool.counts(), space, limits: limits.info, closeAll: closers.closeAll },

@@ -6,6 +6,7 @@ import type { Group, PolicyReference } from '../../protocol/train/index.ts'
 import type { Sampler } from '../engine/engine.ts'
 import type { Tokenizer } from '../policy/tokens/tokenizer.ts'
 import type { ServedEnvironment } from './environments/environment.ts'
+import type { Serving } from './serving/serving.ts'
 
 export interface GatewayOptions {
   /** host:port on loopback. Undefined if there are only served environments. */
@@ -33,6 +34,8 @@ export interface GatewayOptions {
 }
 
 export interface GatewayParts {
+  /** Answers calls that belong to no rollout. */
+  serving: Pick<Serving, 'answer'>
   /** The key that opens rollouts. Each rollout then gets a key of its own. */
   token(): string
   /** Environments that the node plays by itself. */

@@ -3,15 +3,16 @@
 import { HELD_OUT_SEED } from '../../protocol/train/index.ts'
 import { createBook } from './book/book.ts'
 import type { AgentGateway, GatewayOptions, GatewayParts } from './contract.ts'
-import { createChat } from './dialects/chat.ts'
-import { createCompletions } from './dialects/completions.ts'
-import { createGenerate } from './dialects/generate.ts'
+import { createDialects } from './dialects/all.ts'
 import { createChatPrompts } from './dialects/prompts.ts'
-import { createResponses } from './dialects/responses.ts'
+import { createQuestions } from './dialects/questions.ts'
 import { createPlayer, type Player } from './environments/player.ts'
 import { busy } from './errors.ts'
+import { bugLog } from './serve.ts'
+import { createModelCalls } from './serving/model-calls.ts'
 import { openServer } from './serving/server.ts'
 import { createAnswers } from './writing/answers.ts'
+import { createAttempts } from './writing/attempts.ts'
 import { createCaller } from './writing/caller.ts'
 
 /** How often deadlines are checked. */
@@ -26,7 +27,8 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
     { ...options, stopTokens: tokenizer.stopTokens },
     { ...by, seed: () => by.randomBytes(4).readUInt32LE() },
   )
-  const caller = createCaller(options, { ...by, answers, onAbandoned: book.undelivered })
+  const begin = createAttempts(options, by)
+  const caller = createCaller({ ...{ answers, begin, now: by.now }, onAbandoned: book.undelivered })
   const prompts = createChatPrompts(tokenizer)
   const closing = new AbortController()
 
@@ -74,25 +76,20 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
   }
 
   const { listen } = options
-  const parts = { tokenizer, prompts, onUnkept: book.unkept }
   const server =
     listen === undefined
       ? undefined
       : await openServer(
           { ...options, listen },
           {
-            ...{ token: by.token(), book, caller, isTask: by.isTask, room, after: by.after },
-            dialects: new Map([
-              ['/v1/chat/completions', createChat(options, parts)],
-              ['/v1/responses', createResponses(options, parts)],
-              ['/v1/completions', createCompletions(options, parts)],
-              ['/inference/v1/generate', createGenerate(options, parts)],
-            ]),
-            onBug: (error, path) =>
-              by.log(
-                'error',
-                `agents: ${path}: ${error instanceof Error ? (error.stack ?? error.message) : error}`,
-              ),
+            ...{ token: by.token(), book, caller, isTask: by.isTask, room, serving: by.serving },
+            modelCalls: createModelCalls(options, {
+              after: by.after,
+              dialects: createDialects(options, { tokenizer, prompts, onUnkept: book.unkept }),
+              questions: createQuestions(options, { tokenizer, prompts }),
+            }),
+            onBug: bugLog(by.log),
+            requestId: () => by.randomBytes(12).toString('hex'),
           },
         )
   let asked = 0

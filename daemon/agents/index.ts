@@ -1,5 +1,6 @@
-// The gateway for agents: an HTTP server with OpenAI's interface, where the node's policy writes the answers and
-// finished rollouts become groups to train on. Also environments that others serve, which the node plays by itself.
+// The gateway for agents: an HTTP server with the usual interfaces, where the node's policy writes the answers and
+// finished rollouts become groups to train on. Also serving, where nothing is trained on, and environments that others
+// serve, which the node plays by itself.
 
 export type { AgentGateway, GatewayOptions, GatewayParts } from './contract.ts'
 export type { ServedEnvironment } from './environments/environment.ts'
@@ -7,3 +8,5 @@ export { type NemoGymOptions, openNemoGym } from './environments/nemo-gym/nemo-g
 export { type Row, rowsIn } from './environments/nemo-gym/rows.ts'
 export { type OpenEnvOptions, openOpenEnv } from './environments/openenv/openenv.ts'
 export { openGateway } from './gateway.ts'
+export { openServe, type ServeOptions } from './serve.ts'
+export type { Serving } from './serving/serving.ts'

@@ -12,6 +12,7 @@
 //         /lock                 held while a daemon runs
 //         /control-*.token      for the control API over TCP
 //         /agents.token         for the agents' gateway
+//         /serve.key            for served calls
 //   <runtime>/control.sock      $XDG_RUNTIME_DIR/waggle, $RUNTIME_DIRECTORY or HOME; see socketPath. On Windows a pipe
 
 import { createHash } from 'node:crypto'
@@ -39,6 +40,8 @@ export interface Paths {
   adminToken: string
   /** Token of the agents' gateway, if it is on. */
   agentsToken: string
+  /** Key of served calls, if they have an address. */
+  serveKey: string
   socket: string
 }
 
@@ -83,6 +86,7 @@ export function resolvePaths(options: PathsOptions, at: PathsEnvironment): Paths
     readToken: join(state, 'control-read.token'),
     adminToken: join(state, 'control-admin.token'),
     agentsToken: join(state, 'agents.token'),
+    serveKey: join(state, 'serve.key'),
     socket: socketPath(home, state, at),
   }
 }

@@ -43,6 +43,11 @@ export interface GenerateRequest extends Sampling {
    * and then read only the new tokens of a prompt. Apart from rounding, this does not affect what is drawn.
    */
   isConversation?: boolean
+  /**
+   * Somebody waits for the answers, and they are not trained on. They begin before all others, even if all slots are
+   * taken, and their weights may change while they are written.
+   */
+  isInteractive?: boolean
   /** Most sequences decoded side by side. If several calls run together, the largest value counts. */
   slots?: number
 }

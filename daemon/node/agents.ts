@@ -1,6 +1,5 @@
 // Opens the gateway for agents and the served environments, if the config has any, and connects them to the node.
 
-import { basename, isAbsolute } from 'node:path'
 import { WaggleError } from '../../protocol/errors.ts'
 import {
   type AgentGateway,
@@ -9,6 +8,7 @@ import {
   openOpenEnv,
   type Row,
   type ServedEnvironment,
+  type Serving,
 } from '../agents/index.ts'
 import type { Paths } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'
@@ -27,7 +27,7 @@ interface AgentsOptions {
   paths: Paths
   /** This node's peer ID. */
   self: string
-  /** The model's name. */
+  /** The name by which clients ask for the model. */
   model: string
   /** Dataset rows of each environment, in the order of the config. */
   rows: readonly (readonly Row[])[]
@@ -36,6 +36,7 @@ interface AgentsOptions {
 }
 
 interface AgentsParts {
+  serving: Serving
   core: NodeCore
   policy: LivePolicy
   tasks: TaskBook
@@ -79,8 +80,7 @@ export async function openAgents(
   const gateway = await openGateway(
     {
       ...{ listen, strict, rolloutSeconds, maxOpen, author: self },
-      // A path would tell clients where this machine keeps its files.
-      model: isAbsolute(model) ? basename(model).replace(/\.gguf$/i, '') : model,
+      model,
       groupSize: config.rollout.group_size,
       temperature: config.rollout.temperature,
       maxNewTokens: config.model.max_completion_tokens,

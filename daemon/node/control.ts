@@ -36,6 +36,7 @@ export interface ControlParts
     | 'heads'
     | 'reconfigure'
     | 'agents'
+    | 'serving'
     | 'trained'
   > {
   policy: LivePolicy

@@ -9,6 +9,7 @@ import { HEAD_METRICS } from './metrics/heads.ts'
 import type { Metric } from './metrics/metric.ts'
 import { NODE_METRICS } from './metrics/node.ts'
 import { ROLLOUT_METRICS } from './metrics/rollouts.ts'
+import { SERVING_METRICS } from './metrics/serving.ts'
 import { SHARING_METRICS } from './metrics/sharing.ts'
 import { SWARM_METRICS } from './metrics/swarm.ts'
 import { TRAINING_METRICS } from './metrics/training.ts'
@@ -23,4 +24,5 @@ export const METRICS: readonly Metric[] = [
   ...SHARING_METRICS,
   ...HEAD_METRICS,
   ...AGENT_METRICS,
+  ...SERVING_METRICS,
 ]

@@ -51,6 +51,8 @@ export interface Snapshot {
   sharing?: SharingInfo
   /** Rollouts of agents; absent unless the gateway is on. */
   agents?: AgentsInfo
+  /** Calls that are answered and not trained on; absent unless the node serves. */
+  serving?: ServingInfo
   checkpoint?: CheckpointInfo
   machine?: MachineInfo
   /** Absent for a relay. */
@@ -349,6 +351,29 @@ export interface SharingContributor {
    * have no weight in a batch and their log-probs are not used. `unknown`: too few were seen.
    */
   likeness: 'matched' | 'mismatched' | 'unknown'
+}
+
+/** Calls that belong to no rollout, since the node started. */
+export interface ServingInfo {
+  /** Where the serving address is; absent if only the agents' gateway answers such calls. */
+  listen?: string
+  /** The name by which clients ask for the model. */
+  model: string
+  /** Most tokens of a conversation, prompt and answer together. */
+  maxTokens: number
+  /** Calls that are being answered, and calls that wait. */
+  running: number
+  waiting: number
+  /** Calls that got an answer, whose client left before that, and that were refused because too many waited. */
+  answered: number
+  abandoned: number
+  refused: number
+  /** Tokens of answers. */
+  tokens: number
+  /** Over the last ten seconds. */
+  tokensPerSecond: number
+  /** From the latest call to its first token. */
+  firstTokenSeconds?: number
 }
 
 /** What agents have done through the gateway since the node started. */

@@ -100,6 +100,7 @@ async function throughGateway(): Promise<Rate> {
     {
       ...{
         token: () => 'token',
+        serving: { answer: async () => {} },
         environments: [],
         tokenizer,
         sampler: engine,

@@ -42,7 +42,10 @@ function open() {
     },
   )
   const write = (onToken: (token: number) => boolean = () => false) =>
-    answers.write({ prompt: Int32Array.of(1, 2), maxNewTokens: 9, onToken })
+    answers.write({
+      ...{ prompt: Int32Array.of(1, 2), maxNewTokens: 9, onToken },
+      signal: new AbortController().signal,
+    })
   return { answers, write, calls, sampled, clock }
 }
 

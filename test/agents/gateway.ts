@@ -4,7 +4,8 @@ import { randomBytes } from 'node:crypto'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
-import { openGateway, type ServedEnvironment } from '../../daemon/agents/index.ts'
+import { openGateway, openServe, type ServedEnvironment, type Serving } from '../../daemon/agents/index.ts'
+import type { Sampling } from '../../daemon/engine/engine.ts'
 import { createTokenizer, type Tokenizer, type TokenizerFiles } from '../../daemon/policy/tokens/tokenizer.ts'
 import { createWaker } from '../../daemon/rollout/waker.ts'
 import type { Group } from '../../protocol/train/index.ts'
@@ -12,9 +13,11 @@ import { asciiTokenizer } from '../policy/tokenizers.ts'
 import { createScriptedEngine, type ScriptedEngine } from '../rollout/scripted-engine.ts'
 
 export const TOKEN = 'the-token-of-the-gateway'
+export const SERVE_KEY = 'the-key-of-served-calls'
 
 export interface TestGateway {
   url: string
+  serving: Pick<Serving, 'url' | 'info'>
   groups: Group[]
   engine: ScriptedEngine
   tokenizer: Tokenizer
@@ -66,6 +69,8 @@ export interface TestOptions {
   context?: number
   modelContext?: number
   environments?: readonly ServedEnvironment[]
+  /** Settings of serving. */
+  serve?: { maxRunning?: number; maxWaiting?: number; origins?: string[]; sampling?: Sampling | undefined }
   log?: (level: string, message: string) => void
 }
 
@@ -82,6 +87,7 @@ export async function testGateway({
   chatTemplate,
   tokenizer: files = asciiTokenizer(),
   environments = [],
+  serve = {},
   log,
   ...options
 }: TestOptions): Promise<TestGateway> {
@@ -93,6 +99,38 @@ export async function testGateway({
   let [clock, thrownAway] = [1_000_000, -1]
   let hasRoom = (_: number): boolean => true
   let held: Promise<void> | undefined
+  const sampler = {
+    async generate(...asked: Parameters<ScriptedEngine['generate']>) {
+      await held
+      return engine.generate(...asked)
+    },
+  }
+  const clocks = {
+    now: () => clock,
+    monotonic: () => clock,
+    after(ms: number, run: () => void) {
+      // Short pauses pass by themselves; deadlines wait for the test.
+      if (ms < 100) {
+        const timer = setImmediate(run)
+        return () => clearImmediate(timer)
+      }
+      const timer = { at: clock + ms, run }
+      timers.add(timer)
+      return () => void timers.delete(timer)
+    },
+  }
+  const tell = (level: string, message: string): void => {
+    log?.(level, message)
+    if (level === 'error') throw new Error(message)
+  }
+  const serving = await openServe(
+    {
+      ...{ listen: '127.0.0.1:0', isPublic: false, origins: [], maxRunning: 4, maxWaiting: 4, model: 'tiny' },
+      ...{ context: 4096, modelContext: 8192, vocabulary: 520, sampling: { temperature: 0.6, topP: 0.9 } },
+      ...serve,
+    },
+    { ...{ key: () => SERVE_KEY, tokenizer, sampler, randomBytes, log: tell }, ...clocks },
+  )
   const gateway = await openGateway(
     {
       ...{ listen: '127.0.0.1:0', strict: false, rolloutSeconds: 60, maxOpen: 64, groupSize: 2 },
@@ -108,13 +146,7 @@ export async function testGateway({
       ...options,
     },
     {
-      ...{ token: () => TOKEN, environments, tokenizer, changed, randomBytes },
-      sampler: {
-        async generate(...asked) {
-          await held
-          return engine.generate(...asked)
-        },
-      },
+      ...{ token: () => TOKEN, environments, tokenizer, changed, randomBytes, serving, sampler },
       policy: () => ({ lineage: 'a'.repeat(64), tokenizer: 'b'.repeat(64), version: engine.version }),
       isThrownAway: (version) => version <= thrownAway,
       hasRoom: (active) => hasRoom(active),
@@ -123,22 +155,8 @@ export async function testGateway({
         groups.push(group)
       },
       onSampled: () => {},
-      log: (level, message) => {
-        log?.(level, message)
-        if (level === 'error') throw new Error(message)
-      },
-      now: () => clock,
-      monotonic: () => clock,
-      after(ms, run) {
-        // Short pauses pass by themselves; deadlines wait for the test.
-        if (ms < 100) {
-          const timer = setImmediate(run)
-          return () => clearImmediate(timer)
-        }
-        const timer = { at: clock + ms, run }
-        timers.add(timer)
-        return () => void timers.delete(timer)
-      },
+      log: tell,
+      ...clocks,
     },
   )
   let latest: IncomingMessage | undefined
@@ -163,7 +181,7 @@ export async function testGateway({
       body: typeof body === 'string' ? body : JSON.stringify(body),
     })
   return {
-    ...{ url: gateway.url!, groups, engine, tokenizer, info: gateway.info, post },
+    ...{ url: gateway.url!, serving, groups, engine, tokenizer, info: gateway.info, post },
     get: (path, key = TOKEN) => call(path, { headers: bearer(key) }),
     async pass(ms) {
       clock += ms
@@ -206,6 +224,7 @@ export async function testGateway({
     async close() {
       unsubscribe(REQUESTS, look)
       await gateway.close()
+      await serving.close()
     },
   }
 }

@@ -35,6 +35,7 @@ beforeAll(async () => {
     {
       ...{
         token: () => 'token-of-the-test',
+        serving: { answer: async () => {} },
         environments: [],
         tokenizer: model.tokenizer,
         sampler: engine,

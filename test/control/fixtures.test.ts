@@ -33,7 +33,8 @@ test('a snapshot is read by status, metrics and charts', () => {
   const missing = METRICS.filter((metric) => metric.read(snapshot) === undefined).map(({ series }) => series)
   expect(
     missing.filter(
-      (series) => !/^(weights_|sharing_|trained_|agents_|set_aside|guards|dropped_texts)/.test(series),
+      (series) =>
+        !/^(weights_|sharing_|trained_|agents_|serving_|set_aside|guards|dropped_texts)/.test(series),
     ),
   ).toEqual(['held_back', 'state_bytes', 'network_month_bytes'])
 })

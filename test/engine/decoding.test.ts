@@ -63,7 +63,7 @@ interface Arriving {
 }
 
 /** Decodes calls that arrive before given steps; returns the step in which each was answered. */
-async function run(arriving: readonly Arriving[], { readAtOnce = 2048 } = {}) {
+async function run(arriving: readonly Arriving[], { readAtOnce = 2048, spec = SPEC } = {}) {
   const { asked, createCache } = fakeCache()
   const answered: number[] = []
   const written: Sample[][] = []
@@ -92,8 +92,7 @@ async function run(arriving: readonly Arriving[], { readAtOnce = 2048 } = {}) {
       },
     },
     {
-      spec: SPEC,
-      readAtOnce,
+      ...{ spec, readAtOnce },
       createCache,
       writerOf: ({ request, steering: { onToken } }) =>
         createWriter(request, { vocabulary: SPEC.vocabulary, labels: { version: 0 }, onToken }),
@@ -216,4 +215,23 @@ test('logits that are not finite refuse the calls that read them', async () => {
     }),
   )
   await expect(generate(request([promptOf(0)], 4))).rejects.toThrow(/not finite/)
+})
+
+test('an interactive call begins before the next step, although all slots are taken', async () => {
+  const waiting = Array.from({ length: 6 }, (_, i) => promptOf(i))
+  const { asked, answered } = await run([
+    { step: 0, request: request(waiting, 10, 2) },
+    { step: 3, request: { ...request([promptOf(9)], 4, 2), isInteractive: true } },
+  ])
+  expect(answered[1]).toBe(6)
+  // Three sequences make a batch of four.
+  expect(asked.steps.slice(0, 6)).toEqual([2, 2, 2, 4, 4, 4])
+  // Its prompt is read alone, not with those that wait.
+  expect(asked.read).toEqual([6, 1])
+})
+
+test('the room of an interactive call grows as it is written', async () => {
+  const spacious = { ...request([promptOf(0)], 600), isInteractive: true }
+  const { asked } = await run([{ step: 0, request: spacious }], { spec: { ...SPEC, contextLength: 1024 } })
+  expect(asked.sizes).toEqual(['1 x 256', '1 x 512', '1 x 605'])
 })

@@ -80,3 +80,33 @@ test('a call of generate tells how many tokens it has drawn, in few messages', a
   expect(counts.at(-1)).toBe(16 * 24)
   await one.close()
 })
+
+test('an interactive call does not wait for new weights, and takes them while it is written', async () => {
+  const one = thread().engine(INFO)
+  await one.open({ spec: SPEC, weights: randomWeights(SPEC, 1) })
+  const asked = (seed: number, maxNewTokens: number, isInteractive: boolean) => ({
+    samples: [{ prompt: randomTokens(SPEC, 4, seed), seed }],
+    ...{ maxNewTokens, isInteractive, temperature: 1, stopTokens: [] },
+  })
+  const ended: string[] = []
+  const told = async <T>(name: string, work: Promise<T>): Promise<T> => {
+    const result = await work
+    ended.push(name)
+    return result
+  }
+  const rollout = told('rollout', one.generate(asked(1, 40, false)))
+  const update = told('weights', one.setWeights(randomWeights(SPEC, 2), 1))
+  const short = told('short', one.generate(asked(2, 2, true)))
+  const long = told('long', one.generate(asked(3, 56, true)))
+  const later = told('later', one.generate(asked(4, 2, false)))
+  const [[first], [quick], [slow], [last]] = await Promise.all([rollout, short, long, later])
+  await update
+  expect(ended.slice(0, 3)).toEqual(['short', 'rollout', 'weights'])
+  expect([first, quick, last].map((sample) => [sample!.version, sample!.segments])).toEqual([
+    [0, undefined],
+    [0, undefined],
+    [1, undefined],
+  ])
+  expect(slow!.segments!.map(({ version }) => version)).toEqual([0, 1])
+  await one.close()
+})

@@ -119,6 +119,7 @@ test('a home goes on as it began', () => {
     training: { method: 'auto', lora_rank: 8, lora_alpha: 16, max_peer_groups: 0 },
     swarm: { enabled: true },
     agents: { max_tokens: 0 },
+    serve: {},
     environments: [],
   }
   const tokenizer = { encodePrompt: (text: string) => new Int32Array(text.length) }
@@ -156,6 +157,7 @@ test('conversations are planned for 2048 tokens, or the model’s context if tha
         training: { method: 'auto', lora_rank: 8, lora_alpha: 16, max_peer_groups: 0 },
         swarm: { enabled: true },
         agents: { ...(isOn && { listen: 'a:1' }), max_tokens },
+        serve: {},
         environments: [],
       },
       ...{ questions: [], tokenizer: { encodePrompt: () => new Int32Array(1) }, contextLength },

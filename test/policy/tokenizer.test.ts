@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { threadTime, withDeadline } from '../../daemon/policy/chat/deadline.ts'
 import { BY_EXAMPLE } from '../../daemon/policy/chat/prompts.ts'
 import { createChatTemplate } from '../../daemon/policy/chat/template.ts'
-import { generationDefaults, recommendsSampling } from '../../daemon/policy/files/generation-defaults.ts'
+import { chatDefaults, generationDefaults } from '../../daemon/policy/files/generation-defaults.ts'
 import { codecOf } from '../../daemon/policy/tokens/codec.ts'
 import { createTokenizer, type TokenizerFiles } from '../../daemon/policy/tokens/tokenizer.ts'
 import { asciiTokenizer, CHATML } from './tokenizers.ts'
@@ -159,8 +159,8 @@ function thrown(run: () => void): { message: string; hint?: string } {
 
 test('what generation_config.json recommends is taken where it makes sense', () => {
   expect(generationDefaults(undefined)).toEqual({ temperature: 1 })
-  expect(recommendsSampling({ eos_token_id: 2 })).toBe(false)
-  expect(recommendsSampling({ do_sample: false })).toBe(true)
+  expect(chatDefaults({ eos_token_id: 2 })).toEqual({ temperature: 0.6, topP: 0.9 })
+  expect(chatDefaults({ do_sample: false })).toEqual({ temperature: 0 })
   expect(generationDefaults({ do_sample: false, temperature: 0.7 })).toEqual({ temperature: 0 })
   expect(generationDefaults({ temperature: 0.7, top_k: 20, top_p: 0.8, min_p: 0 })).toEqual({
     temperature: 0.7,

@@ -27,6 +27,10 @@ const FULL = {
       },
     ],
   },
+  serving: {
+    ...{ model: 'tiny', maxTokens: 512, running: 1, waiting: 2, answered: 3, abandoned: 4, refused: 5 },
+    ...{ tokens: 6, tokensPerSecond: 7, firstTokenSeconds: 8 },
+  },
   agents: {
     ...{ open: 2, begun: 1, rewarded: 9, groups: 4, rows: 30, split: 3, dropped: { late: 2 } },
     ...{ undelivered: { answers: 2, tokens: 50 }, unkept: { json: 1 }, reward: 0.4, evalReward: 0.5 },

@@ -19,6 +19,7 @@ import {
   nextTexts,
   percent,
   refusalsText,
+  servingText,
   shareOf,
   sharingText,
   shorterTexts,
@@ -69,6 +70,7 @@ export function learningRows(view: View, width: number, height: number, theme: T
   const tasks = taskRow(view)
   if (tasks) below.push(tasks)
   if (view.snapshot?.agents) below.push(`agents  ${agentsText(view.snapshot.agents)}`)
+  if (view.snapshot?.serving) below.push(`serving  ${servingText(view.snapshot.serving)}`)
   const chartHeight = height - rows.length - below.length - 1
   const first = points?.[0]
   if (chartHeight >= 3) {

@@ -1,9 +1,10 @@
 // What the dialects share. A dialect turns a request into a prompt, and formats the recorded call as its API does.
 
 import { isUtf8 } from 'node:buffer'
+import type { Sampling } from '../../engine/engine.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
-import type { CallRequest } from '../writing/caller.ts'
+import type { CallRequest } from '../writing/attempts.ts'
 import { booleanIn } from './objects.ts'
 
 export type Body = Readonly<Record<string, unknown>>
@@ -12,10 +13,12 @@ export interface Prepared {
   /** Names of settings in the request that are not granted. */
   ignored: string[]
   stream: boolean
+  /** A stream is lines of JSON. Otherwise it is server-sent events. */
+  isLines?: boolean
   /** Called for a new call, but not for a retry. */
   make(): CallRequest
   answer(call: Call): object
-  /** Server-sent events, in order. Each token of the answer is recorded before it is sent. */
+  /** Events of a stream, in order. Each token of the answer is recorded before it is sent. */
   events(attempt: Attempt): AsyncGenerator<ServerEvent>
   /** An event that tells nothing, sent while an answer is written of which nothing can be told yet. */
   idle?(attempt: Attempt): ServerEvent
@@ -33,6 +36,11 @@ export interface DialectOptions {
   /** Most tokens of one answer. */
   maxNewTokens: number
   model: string
+  /**
+   * The distribution of an answer that is only served, unless its request chooses another. Without it, all requests get
+   * the node's temperature.
+   */
+  sampling?: Sampling | undefined
 }
 
 export interface DialectParts {
@@ -41,7 +49,10 @@ export interface DialectParts {
   onUnkept?(names: readonly string[]): void
 }
 
-export type Dialect = (body: Body, rollout: AgentRollout) => Prepared
+/** A prompt may continue the earlier calls of the one that asks. */
+export type Asker = Pick<AgentRollout, 'calls'>
+
+export type Dialect = (body: Body, asker: Asker) => Prepared
 
 /** Log-probs in the shape of OpenAI's chat API. */
 export function logprobsOf(

@@ -8,9 +8,10 @@ import { numberText, pythonJson } from '../../../protocol/json.ts'
 import type { ChatMessage, ChatTool } from '../../policy/chat/template.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { plainText } from '../../rollout/writing/conditioning.ts'
-import type { AgentRollout, Call } from '../book/rollout.ts'
+import type { Call } from '../book/rollout.ts'
 import { invalid } from '../errors.ts'
 import { promptTokens } from '../writing/continue.ts'
+import type { Asker } from './dialect.ts'
 import { resultInWords } from './messages.ts'
 import { type TemplateFeatures, templateFeatures } from './template-features.ts'
 import { answerOf } from './tools.ts'
@@ -32,7 +33,7 @@ export interface Prompt {
 }
 
 export interface ChatPrompts {
-  of(conversation: Conversation, rollout: AgentRollout): Prompt
+  of(conversation: Conversation, asker: Asker): Prompt
 }
 
 export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {

@@ -2,7 +2,7 @@
 // answer ends for it, and what of it was not kept.
 
 import type { Call } from '../book/rollout.ts'
-import type { CallRequest } from '../writing/caller.ts'
+import type { CallRequest } from '../writing/attempts.ts'
 import { choiceIn, endOfCall, unkeptChoice } from './choice.ts'
 import type { Body, DialectParts } from './dialect.ts'
 import { formatIn } from './format.ts'

@@ -1,8 +1,9 @@
-// Checks the settings that a request has besides its prompt. Model, temperature and distribution are the node's,
-// because training needs the log-probs of what it samples. Depending on agents.strict, other settings are errors or are
-// ignored with a warning.
+// Checks the settings that a request has besides its prompt. In a rollout, model, temperature and distribution are the
+// node's, because training needs the log-probs of what it samples. Depending on agents.strict, other settings are errors
+// or are ignored with a warning. A call that is only served chooses its distribution and its seed.
 
 import { invalid } from '../errors.ts'
+import type { Wished } from '../writing/attempts.ts'
 import type { Body, DialectOptions } from './dialect.ts'
 
 /** `read` marks a field that the dialect reads. A function tells whether a value asks only for what happens anyway. */
@@ -33,19 +34,62 @@ const COMMON: Record<string, Rule> = {
   logit_bias: (value) => typeof value === 'object' && Object.keys(value as object).length === 0,
 }
 
+const CHOSEN: Record<string, Rule> = {
+  ...{ temperature: 'read', top_p: 'read', top_k: 'read', min_p: 'read', seed: 'read' },
+}
+
+/** True if a client may mean this model: by its name, with Ollama's tag, or as `waggle`. */
+export function isNameOf(value: unknown, model: string): boolean {
+  return value === model || value === 'waggle' || value === `${model}:latest` || value === 'waggle:latest'
+}
+
+/** The distribution and the seed that a request chooses; undefined if it may not choose. */
+export function samplingIn(body: Body, { sampling }: Pick<DialectOptions, 'sampling'>): Wished | undefined {
+  if (!sampling) return undefined
+  const number = (name: string, from: number, to: number, none?: (value: number) => boolean) => {
+    const value = body[name]
+    if (value === undefined || value === null) return undefined
+    if (typeof value === 'number' && none?.(value)) return { value: undefined }
+    if (typeof value !== 'number' || !(value >= from && value <= to))
+      throw invalid(`"${name}" must be a number from ${from} to ${to}`)
+    return { value }
+  }
+  const wished: Record<string, { value: number | undefined } | undefined> = {
+    temperature: number('temperature', 0, 5),
+    topP: number('top_p', 1e-6, 1, (value) => value === 1),
+    topK: number('top_k', 1, 2 ** 24, (value) => value === 0 || value === -1),
+    minP: number('min_p', 0, 1, (value) => value === 0),
+    seed: number('seed', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
+  }
+  const chosen: Record<string, number | undefined> = { ...sampling }
+  for (const [name, one] of Object.entries(wished)) if (one) chosen[name] = one.value
+  for (const name of ['topK', 'seed'])
+    if (chosen[name] !== undefined && !Number.isInteger(chosen[name]))
+      throw invalid(`"${name === 'topK' ? 'top_k' : name}" must be a whole number`)
+  return Object.fromEntries(
+    Object.entries(chosen).filter(([, value]) => value !== undefined),
+  ) as unknown as Wished
+}
+
 /**
  * Names of the settings that are ignored, after `others`. Throws if there are any and `agents.strict` is set.
  */
 export function ignoredWishes(
   body: Body,
   rules: Record<string, Rule>,
-  { strict, temperature, model }: Pick<DialectOptions, 'strict' | 'temperature' | 'model'>,
+  {
+    strict,
+    temperature,
+    model,
+    sampling,
+  }: Pick<DialectOptions, 'strict' | 'temperature' | 'model' | 'sampling'>,
   others: readonly string[] = [],
 ): string[] {
   const all: Record<string, Rule> = {
     ...COMMON,
     temperature: (value) => value === temperature,
-    model: (value) => value === model || value === 'waggle',
+    model: (value) => isNameOf(value, model),
+    ...(sampling && CHOSEN),
     ...rules,
   }
   const wishes = Object.entries(body).flatMap(([name, value]) => {

@@ -1,4 +1,4 @@
-// The gateway's request bodies, and errors in OpenAI's format.
+// The gateway's request bodies, and errors in the format of the API that is called.
 
 import type { IncomingMessage } from 'node:http'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -19,7 +19,7 @@ export async function readObject(request: IncomingMessage): Promise<{ bytes: Buf
 }
 
 /** Fields of which numbers are only handed on: to the model, or back to the client. */
-const HANDED_ON = ['tools', 'response_format', 'text', 'metadata']
+const HANDED_ON = ['tools', 'response_format', 'format', 'text', 'metadata']
 
 /** Parses a body. What is only handed on keeps its numbers as they are written. */
 function bodyIn(text: string): unknown {
@@ -31,8 +31,11 @@ function bodyIn(text: string): unknown {
   return { ...body, ...Object.fromEntries(names.map((name) => [name, exact[name]])) }
 }
 
-/** What is sent instead of an answer, with headers for clients that retry. */
-export function errorOf(error: unknown): { status: number; headers: Record<string, string>; body: object } {
+/** What is sent instead of an answer to a request of this path, with headers for clients that retry. */
+export function errorOf(
+  error: unknown,
+  path: string,
+): { status: number; headers: Record<string, string>; body: object } {
   const known = error instanceof HttpError ? error : undefined
   const status = known?.status ?? statusOf(error)
   const retryAfter = known?.retryAfter ?? (status >= 500 ? 1 : undefined)
@@ -45,15 +48,43 @@ export function errorOf(error: unknown): { status: number; headers: Record<strin
       'x-should-retry': retryAfter === undefined ? 'false' : 'true',
       ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
     },
-    body: {
-      error: {
-        message: `${message}${hint}`,
-        type: status >= 500 ? 'server_error' : status === 429 ? 'rate_limit_error' : 'invalid_request_error',
-        param: null,
-        code: known?.word ?? (error instanceof WaggleError ? error.code.toLowerCase() : 'unexpected'),
-      },
-    },
+    body: bodyOf(path, {
+      status,
+      message: `${message}${hint}`,
+      code: known?.word ?? (error instanceof WaggleError ? error.code.toLowerCase() : 'unexpected'),
+    }),
   }
+}
+
+interface Failure {
+  status: number
+  message: string
+  code: string
+}
+
+function bodyOf(path: string, failure: Failure): object {
+  if (path.endsWith('/v1/messages') || path.includes('/v1/messages/')) return ofAnthropic(failure)
+  if (/^(\/rollouts\/[\w-]+)?\/api\//.test(path)) return { error: failure.message }
+  return ofOpenAI(failure)
+}
+
+function ofOpenAI({ status, message, code }: Failure): object {
+  const type = status >= 500 ? 'server_error' : status === 429 ? 'rate_limit_error' : 'invalid_request_error'
+  return { error: { message, type, param: null, code } }
+}
+
+const ANTHROPIC_TYPES: Readonly<Record<number, string>> = {
+  401: 'authentication_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
+  503: 'overloaded_error',
+}
+
+function ofAnthropic({ status, message }: Failure): object {
+  const type = ANTHROPIC_TYPES[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
+  return { type: 'error', error: { type, message } }
 }
 
 /** If a chat template refuses the messages, that is the caller's mistake. */

@@ -5,14 +5,17 @@ import { segmentsUpTo } from '../../../protocol/train/index.ts'
 import { createControl } from '../../engine/control.ts'
 import type { Sample, Sampler } from '../../engine/engine.ts'
 import { HttpError } from '../../http/index.ts'
+import type { Wished } from './attempts.ts'
 
-interface AnswerRequest {
+export interface AnswerRequest {
   prompt: Int32Array
+  /** The distribution and the seed; undefined for the node's distribution. */
+  sampling?: Wished | undefined
   maxNewTokens: number
   /** Called with each token. If it returns true, the answer ends after this token. */
   onToken(token: number): boolean
   /** Ends the answer; it then counts as aborted. */
-  signal?: AbortSignal
+  signal: AbortSignal
 }
 
 export interface Answers {
@@ -25,6 +28,8 @@ export interface Answers {
 
 interface AnswersOptions {
   temperature: number
+  /** Somebody waits for the answers; see `GenerateRequest`. */
+  isInteractive?: boolean
   stopTokens: readonly number[]
 }
 
@@ -37,24 +42,33 @@ interface AnswersParts {
   onSampled(answer: { seconds: number; tokens: number }): void
 }
 
-export function createAnswers({ temperature, stopTokens }: AnswersOptions, by: AnswersParts): Answers {
+export function createAnswers(
+  { temperature, stopTokens, isInteractive = false }: AnswersOptions,
+  by: AnswersParts,
+): Answers {
   const running = new Set<Promise<Sample>>()
   const closing = new AbortController()
 
-  const write = async ({ prompt, maxNewTokens, onToken, signal }: AnswerRequest): Promise<Sample> => {
+  const write = async ({
+    prompt,
+    maxNewTokens,
+    onToken,
+    signal,
+    sampling,
+  }: AnswerRequest): Promise<Sample> => {
+    const { seed = by.seed(), ...distribution } = sampling ?? { temperature }
     const control = createControl()
     const cut = (): void => control.cut([0])
-    signal?.addEventListener('abort', cut, { once: true })
+    signal.addEventListener('abort', cut, { once: true })
     const started = by.monotonic()
     let drawn = 0
     let stopped = Number.POSITIVE_INFINITY
     const [sample] = await by.sampler.generate(
       {
-        samples: [{ prompt, seed: by.seed() }],
-        maxNewTokens,
-        temperature,
-        stopTokens,
-        isConversation: true,
+        ...distribution,
+        samples: [{ prompt, seed: seed >>> 0 }],
+        ...{ maxNewTokens, stopTokens, isConversation: true },
+        ...(isInteractive ? { isInteractive } : {}),
       },
       {
         control,
@@ -69,7 +83,7 @@ export function createAnswers({ temperature, stopTokens }: AnswersOptions, by: A
         },
       },
     )
-    signal?.removeEventListener('abort', cut)
+    signal.removeEventListener('abort', cut)
     by.onSampled({ seconds: (by.monotonic() - started) / 1000, tokens: sample!.tokens.length })
     return upTo(sample!, stopped)
   }

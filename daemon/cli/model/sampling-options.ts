@@ -2,7 +2,7 @@
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Sampling } from '../../engine/engine.ts'
-import { generationDefaults, recommendsSampling } from '../../policy/files/generation-defaults.ts'
+import { chatDefaults, generationDefaults } from '../../policy/files/generation-defaults.ts'
 import type { Model } from '../../policy/model.ts'
 import type { Context } from '../context.ts'
 
@@ -14,14 +14,11 @@ export interface Asked extends Sampling {
 
 const DEFAULT_TOKENS = 256
 
-/**
- * For a chat with a model that recommends no settings, such as a GGUF file: at temperature 1, a small model talks
- * nonsense. The values are near those that the publishers of SmolLM2 and Llama recommend.
- */
-export const CHAT: Sampling = { temperature: 0.6, topP: 0.9 }
-
-/** `otherwise` is for a model that recommends no settings. */
-export function samplingOf({ options, io }: Context, { files }: Model, otherwise?: Sampling): Asked {
+export function samplingOf(
+  { options, io }: Context,
+  { files }: Model,
+  { isChat = false }: { isChat?: boolean } = {},
+): Asked {
   const number = (name: string, from: number, to: number, whole = false): number | undefined => {
     const word = options[name] as string | undefined
     if (word === undefined) return undefined
@@ -35,9 +32,7 @@ export function samplingOf({ options, io }: Context, { files }: Model, otherwise
   const minP = number('min-p', 0, 1)
   const topK = number('top-k', 1, 2 ** 24, true)
   return {
-    ...(otherwise && !recommendsSampling(files.generation)
-      ? otherwise
-      : generationDefaults(files.generation)),
+    ...(isChat ? chatDefaults : generationDefaults)(files.generation),
     ...(temperature === undefined ? {} : { temperature }),
     ...(topP === undefined ? {} : { topP }),
     ...(topK === undefined ? {} : { topK }),

@@ -95,7 +95,7 @@ export function logFormat({ options, io }: Context): 'text' | 'json' {
 /** Name, tasks, files and next commands. */
 function introduction(
   { commandLine, io }: Context,
-  { node, model, engine, swarm, agents, state }: Snapshot,
+  { node, model, engine, swarm, agents, serving, state }: Snapshot,
   tasks: readonly string[],
 ): string[] {
   const at = engine ? ` on ${engine.device}${engine.reason ? ` (${engine.reason})` : ''}` : ''
@@ -117,6 +117,12 @@ function introduction(
       ? [
           `  agents  at ${agents.listen}, token in ${join(node.home.state, 'agents.token')}`,
           `          conversations of up to ${agents.maxTokens} tokens (agents.max_tokens); the model's context has ${agents.modelContext}`,
+        ]
+      : []),
+    ...(serving?.listen
+      ? [
+          `  serves  "${serving.model}" at ${serving.listen}, key in ${join(node.home.state, 'serve.key')}`,
+          `          conversations of up to ${serving.maxTokens} tokens (agents.max_tokens)`,
         ]
       : []),
     `  files   ${node.home.state}`,

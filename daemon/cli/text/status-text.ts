@@ -18,6 +18,7 @@ import {
   percent,
   refusalsText,
   type Snapshot,
+  servingText,
   shareOf,
   sharingText,
   si,
@@ -62,6 +63,7 @@ export function statusText(s: Snapshot, program = 'waggle'): string[] {
           .join('  '),
     ],
     ['agents', s.agents && agentsText(s.agents)],
+    ['serving', s.serving && servingText(s.serving)],
     [
       'stability',
       t &&

@@ -1,4 +1,4 @@
-// The sections [control] and [agents]: what the node serves to programs.
+// The sections [control], [serve] and [agents]: what the node serves to people and programs.
 
 import { z } from 'zod'
 
@@ -14,6 +14,30 @@ export const control = z.strictObject({
     .boolean()
     .default(false)
     .describe('allow control.listen on an address that other machines can reach, unencrypted'),
+})
+
+export const serve = z.strictObject({
+  listen: z
+    .string()
+    .regex(/^(\[[0-9a-fA-F:]+\]|[^\s:[\]]+):\d{1,5}$/, 'must be host:port, such as 127.0.0.1:4390')
+    .optional()
+    .describe('host:port at which the model answers people and programs; nothing of it is trained on'),
+  public: z
+    .boolean()
+    .default(false)
+    .describe('allow serve.listen on an address that other machines can reach, unencrypted'),
+  origins: z
+    .array(z.string().regex(/^https?:\/\/[^/\s]+$/, 'must be an origin, such as https://chat.example.org'))
+    .max(64)
+    .default([])
+    .describe('web pages of these origins may use serve.listen'),
+  max_calls: z.int().min(1).max(256).default(8).describe('served calls that are answered at a time'),
+  max_waiting: z
+    .int()
+    .min(0)
+    .max(4096)
+    .default(64)
+    .describe('served calls that may wait for their turn; further ones get 429'),
 })
 
 export const agents = z.strictObject({

@@ -12,6 +12,7 @@ import type {
   PhaseName,
   Phases,
   ReconfigureResult,
+  ServingInfo,
   SharingInfo,
   Snapshot,
   StateWord,
@@ -54,6 +55,7 @@ export interface NodeParts {
     meet(peer: string, signal?: AbortSignal): Promise<WeightsMet>
   }
   agents?(): AgentsInfo | undefined
+  serving?(): ServingInfo | undefined
   trained(): TrainingPhase[]
   now(): number
   phases: Pick<Phases, 'list'>
@@ -95,6 +97,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
       const sharing = counters?.hasLeft ? undefined : parts.sharing()
       const heads = parts.heads.info()
       const agents = parts.agents?.()
+      const serving = parts.serving?.()
       const trained = parts.trained()
       const phases = parts.phases.list()
       return {
@@ -120,6 +123,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
         ...(heads ? { heads } : {}),
         ...(sharing ? { sharing } : {}),
         ...(agents ? { agents } : {}),
+        ...(serving ? { serving } : {}),
         ...(telemetry.lastCheckpoint ? { checkpoint: telemetry.lastCheckpoint } : {}),
         machine: {
           ...lookAtMachine(),

@@ -82,7 +82,7 @@ export function serveCore<Options>(
 
   /** Decodes the calls of `generate` at the head of the queue together with those that arrive meanwhile. */
   const decode = async (engine: number, queue: WorkerCall[], interleaves: boolean): Promise<void> => {
-    const open = new Set<number>()
+    const open = new Map<number, GenerateRequest>()
     const drawn: (DrawnToken & { call: number })[] = []
     const tell = (): void => {
       if (drawn.length > 0) line.send({ id: 0, drawn: drawn.splice(0) })
@@ -97,7 +97,7 @@ export function serveCore<Options>(
       return counts || undefined
     }
     const joining = ({ id, request, tells }: GenerateMessage): GenerateCall => {
-      open.add(id)
+      open.set(id, request)
       return {
         request,
         steering: {
@@ -123,12 +123,21 @@ export function serveCore<Options>(
         },
       }
     }
-    /** Stops at a call of another kind: that call waits for the earlier ones, and later ones wait for it. */
+    const isOnlyInteractive = (): boolean => [...open.values()].every((request) => request.isInteractive)
+    /**
+     * Stops at a call of another kind: that call waits for the earlier ones, and later ones wait for it. Only interactive
+     * calls overtake it, as long as it has to wait for others anyway.
+     */
     const newCalls = (): GenerateCall[] => {
       const calls: GenerateCall[] = []
       for (let next = queue[0]; next?.method === 'generate' && next.engine === engine; next = queue[0]) {
         queue.shift()
         calls.push(joining(next))
+      }
+      if (isOnlyInteractive()) return calls
+      for (const next of queue.filter((call) => overtakes(call, queue, engine))) {
+        queue.splice(queue.indexOf(next), 1)
+        calls.push(joining(next as GenerateMessage))
       }
       return calls
     }
@@ -136,7 +145,14 @@ export function serveCore<Options>(
       tell()
       // If steps are synchronous, messages can arrive only while this yields.
       if (!interleaves) await new Promise((resolve) => setImmediate(resolve))
-      return inFlight.take(engine)
+      let changed = await inFlight.take(engine)
+      // What only interactive calls write may change its weights at any time.
+      for (let next = queue[0]; next?.method === 'setWeights' && next.engine === engine; next = queue[0]) {
+        if (!isOnlyInteractive()) break
+        queue.shift()
+        changed = (await serve(next)) || changed
+      }
+      return changed
     }
     try {
       const { createCore } = await started
@@ -144,7 +160,7 @@ export function serveCore<Options>(
     } catch (error) {
       // Calls that had not joined wait for the next `decode`. If no call had joined, refuse them, too.
       if (open.size === 0) newCalls()
-      for (const id of [...open]) refuse(id, error)
+      for (const id of [...open.keys()]) refuse(id, error)
     }
   }
 
@@ -177,6 +193,13 @@ export function serveCore<Options>(
       void work(at, queue, interleaves)
     })
   })
+}
+
+/** An interactive call overtakes all but calls that open or close the engine. */
+function overtakes(call: WorkerCall, queue: readonly WorkerCall[], engine: number): boolean {
+  if (call.method !== 'generate' || call.engine !== engine || !call.request.isInteractive) return false
+  const before = queue.slice(0, queue.indexOf(call))
+  return before.every((one) => one.engine !== engine || (one.method !== 'open' && one.method !== 'close'))
 }
 
 type GenerateMessage = Extract<WorkerCall, { method: 'generate' }>

@@ -6,13 +6,14 @@ import { swarmOptions } from '../../wiring/swarm-config.ts'
 
 export function secretFiles(config: Config, paths: Paths): string[] {
   const { keyFile } = swarmOptions(() => config, paths)
-  const { identity, membership, readToken, adminToken, agentsToken } = paths
+  const { identity, membership, readToken, adminToken, agentsToken, serveKey } = paths
   return [
     identity,
     membership,
     readToken,
     adminToken,
     agentsToken,
+    serveKey,
     ...(keyFile === undefined ? [] : [keyFile]),
   ]
 }

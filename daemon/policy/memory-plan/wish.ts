@@ -20,6 +20,7 @@ export interface TrainingConfig {
   training: { method: Wish['method']; lora_rank: number; lora_alpha: number; max_peer_groups: number }
   swarm: { enabled: boolean }
   agents: { listen?: string | undefined; max_tokens: number }
+  serve: { listen?: string | undefined }
   environments: readonly unknown[]
 }
 
@@ -105,10 +106,10 @@ export function wishOf({
 }
 
 function conversationOf(
-  { agents, environments }: TrainingConfig,
+  { agents, serve, environments }: TrainingConfig,
   context: number,
 ): ConversationWish | undefined {
-  if (agents.listen === undefined && environments.length === 0) return undefined
+  if ((agents.listen ?? serve.listen) === undefined && environments.length === 0) return undefined
   const asked = agents.max_tokens
   const [least, most] = asked > 0 ? [asked, asked] : [CONVERSATION, context]
   return { least: Math.min(least, context), most: Math.min(most, context), context }

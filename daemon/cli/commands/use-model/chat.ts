@@ -8,7 +8,7 @@ import type { ChatMessage } from '../../model/answer.ts'
 import { answer } from '../../model/answer.ts'
 import { loadAsked } from '../../model/checkpoint.ts'
 import { openModel } from '../../model/open.ts'
-import { CHAT, piecesFor, samplingOf } from '../../model/sampling-options.ts'
+import { piecesFor, samplingOf } from '../../model/sampling-options.ts'
 
 export async function run(context: Context): Promise<number> {
   const { options, io, say } = context
@@ -19,7 +19,7 @@ export async function run(context: Context): Promise<number> {
       hint: 'It can only continue text: use `waggle generate`.',
     })
   })
-  const sampling = samplingOf(context, model, CHAT)
+  const sampling = samplingOf(context, model, { isChat: true })
   const opened = await openModel(context, config, model, piecesFor(sampling, model))
   const terminal = io.stdin.isTTY === true && io.stdout.isTTY === true
   say(`${name}, temperature ${sampling.temperature}, seed ${sampling.seed}`)

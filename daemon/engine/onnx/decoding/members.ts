@@ -10,6 +10,11 @@ import type { Member } from './member.ts'
 import type { Prompts } from './prompts.ts'
 import type { Demand, Slots } from './slots.ts'
 
+/** Tokens by which the room of an interactive call grows. */
+const GROWTH = 256
+
+const isInteractive = ({ call }: Member): boolean => call.request.isInteractive === true
+
 export interface MembersParts {
   spec: DecoderSpec
   writerOf(call: GenerateCall): Writer
@@ -21,7 +26,7 @@ export interface Members {
   readonly size: number
   demand(): Demand
   join(call: GenerateCall): void
-  /** The call to take the next waiting sample from: the one with the fewest running sequences. */
+  /** The call to take the next waiting sample from: interactive ones first, then the one with the fewest running. */
   next(): Member | undefined
   /** Gives the sequence its next token; true if it goes on. Refuses the call if its logits are not finite. */
   accept(member: Member, sequence: Sequence, logits: Float32Array): boolean
@@ -31,6 +36,19 @@ export interface Members {
 
 export function createMembers({ spec, writerOf, prompts, slots }: MembersParts): Members {
   const members = new Set<Member>()
+
+  /**
+   * Tokens that the cache must hold for a call. An interactive one may become long and seldom does, so it gets room as it
+   * grows: each step of the batch takes time for all of the room.
+   */
+  const reachOf = (member: Member): number => {
+    if (!isInteractive(member)) return member.longest
+    const lengths = [
+      ...slots.all.flatMap((slot) => (slot?.member === member ? [slot.position] : [])),
+      ...member.waiting.map((sample) => member.promptOf[sample]!.tokens.length),
+    ]
+    return Math.min(member.longest, GROWTH * Math.ceil((Math.max(0, ...lengths) + 1) / GROWTH))
+  }
 
   /** Removes a call; `tell` sends its answer or its error. */
   const leave = (member: Member, tell: () => void): void => {
@@ -65,11 +83,15 @@ export function createMembers({ spec, writerOf, prompts, slots }: MembersParts):
     demand() {
       const all = [...members]
       const most = Math.max(0, ...all.map(({ call }) => call.request.slots ?? DEFAULT_SLOTS))
-      const waiting = all.reduce((sum, member) => sum + member.waiting.length, 0)
-      const live = slots.live().length
+      const count = { live: 0, waiting: 0, interactive: 0 }
+      for (const slot of slots.all) if (slot) count[isInteractive(slot.member) ? 'interactive' : 'live'] += 1
+      for (const member of all)
+        count[isInteractive(member) ? 'interactive' : 'waiting'] += member.waiting.length
+      const { live, waiting, interactive } = count
       return {
-        sequences: Math.max(live, Math.min(most, live + waiting)),
-        longest: Math.max(...all.map((member) => member.longest)),
+        // Whoever waits for an answer gets a slot besides the others.
+        sequences: interactive + Math.max(live, Math.min(most, live + waiting)),
+        longest: Math.max(...all.map(reachOf)),
       }
     },
     join(call) {
@@ -78,7 +100,7 @@ export function createMembers({ spec, writerOf, prompts, slots }: MembersParts):
         const longest = checkPrompts(request, spec)
         const write = writerOf(call)
         const endings = createEndings(request.samples.length, { write, steering })
-        const promptOf = request.samples.map(({ prompt }) => prompts.wait(prompt, request.isConversation))
+        const promptOf = request.samples.map(({ prompt }) => prompts.wait(prompt, request))
         // Samples start in the order of their prompts, so that a prompt's keys and values can be dropped early.
         const rank = new Map([...new Set(promptOf)].map((prompt, i) => [prompt, i]))
         const waiting = promptOf.map((_, sample) => sample)
@@ -90,7 +112,8 @@ export function createMembers({ spec, writerOf, prompts, slots }: MembersParts):
     },
     next() {
       const waiting = [...members].filter((member) => member.waiting.length > 0)
-      if (waiting.length < 2) return waiting[0]
+      const first = waiting.find(isInteractive)
+      if (first || waiting.length < 2) return first ?? waiting[0]
       const live = new Map<Member, number>()
       for (const slot of slots.all) if (slot) live.set(slot.member, (live.get(slot.member) ?? 0) + 1)
       return waiting.reduce((a, b) => ((live.get(b) ?? 0) < (live.get(a) ?? 0) ? b : a))

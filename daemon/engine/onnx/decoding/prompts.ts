@@ -1,6 +1,7 @@
 // The prompts of all calls that are decoded. Each distinct prompt is read once for all sequences that start from it, such
 // as those of a group.
 
+import type { GenerateRequest } from '../../engine.ts'
 import type { PromptTokens, ReadPrompt, SequenceCache } from './sequence-cache.ts'
 
 /** Most prompts read side by side. */
@@ -11,12 +12,14 @@ const KEPT_PROMPTS = 8
 export interface Prompt extends PromptTokens {
   /** Samples of this prompt that have not started. */
   waiting: number
+  /** Somebody waits for an answer to it. */
+  isInteractive?: boolean
   read?: ReadPrompt
 }
 
 export interface Prompts {
   /** Counts one more sample that waits for the prompt with these tokens. Other samples may wait for the same prompt. */
-  wait(tokens: Int32Array, isConversation?: boolean): Prompt
+  wait(tokens: Int32Array, request: Pick<GenerateRequest, 'isConversation' | 'isInteractive'>): Prompt
   /** Reads a prompt, and others that wait, unless it has been read. */
   read(prompt: Prompt, cache: SequenceCache): Promise<ReadPrompt>
   /** Call when the weights have changed: prompts that are still needed will be read again. */
@@ -36,6 +39,8 @@ export function createPrompts({ readAtOnce }: { readAtOnce: number }): Prompts {
     let longest = prompt.tokens.length
     for (const one of prompts.values()) {
       if (one === prompt || one.waiting === 0 || one.read) continue
+      // Nobody who waits for an answer waits for the prompts of others.
+      if (prompt.isInteractive && !one.isInteractive) continue
       const length = Math.max(longest, one.tokens.length)
       if (batch.length === PROMPTS_AT_ONCE || (batch.length + 1) * length > readAtOnce) break
       batch.push(one)
@@ -45,11 +50,12 @@ export function createPrompts({ readAtOnce }: { readAtOnce: number }): Prompts {
   }
 
   return {
-    wait(tokens, isConversation = false) {
+    wait(tokens, { isConversation = false, isInteractive = false }) {
       const key = Buffer.from(tokens.buffer, tokens.byteOffset, tokens.byteLength).toString('base64')
       const known: Prompt = prompts.get(key) ?? { tokens, waiting: 0 }
       known.waiting += 1
       known.isConversation ||= isConversation
+      known.isInteractive ||= isInteractive
       // Keep the latest prompt at the end.
       prompts.delete(key)
       prompts.set(key, known)

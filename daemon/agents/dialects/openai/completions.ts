@@ -1,10 +1,11 @@
 // OpenAI's completions API: continues text or token ids.
 
-import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
-import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
-import { invalid } from '../errors.ts'
-import { promptTokens } from '../writing/continue.ts'
+import type { Tokenizer } from '../../../policy/tokens/tokenizer.ts'
+import type { Attempt, Call } from '../../book/rollout.ts'
+import { invalid } from '../../errors.ts'
+import { promptTokens } from '../../writing/continue.ts'
 import {
+  type Asker,
   type Body,
   type Dialect,
   type DialectOptions,
@@ -15,10 +16,10 @@ import {
   secondsOf,
   textOf,
   usageOf,
-} from './dialect.ts'
-import { liveContent } from './live.ts'
-import { booleanIn } from './objects.ts'
-import { ignoredWishes, limitIn, type Rule, stopIn } from './wishes.ts'
+} from '../dialect.ts'
+import { liveContent } from '../live.ts'
+import { booleanIn } from '../objects.ts'
+import { ignoredWishes, limitIn, type Rule, samplingIn, stopIn } from '../wishes.ts'
 
 const FIELDS: Record<string, Rule> = {
   ...{ prompt: 'read', max_tokens: 'read', stop: 'read', logprobs: 'read' },
@@ -26,10 +27,11 @@ const FIELDS: Record<string, Rule> = {
 }
 
 export function createCompletions(options: DialectOptions, { tokenizer, onUnkept }: DialectParts): Dialect {
-  return (body: Body, rollout: AgentRollout) => {
+  return (body: Body, asker: Asker) => {
     const given = promptIn(body.prompt)
     const stop = stopIn(body)
     const maxNewTokens = limitIn(body, 'max_tokens')
+    const sampling = samplingIn(body, options)
     // A number of further tokens to tell about, or true from clients of the chat API.
     const withLogprobs = Number.isInteger(body.logprobs) || body.logprobs === true
     const ignored = ignoredWishes(body, FIELDS, options)
@@ -68,13 +70,12 @@ export function createCompletions(options: DialectOptions, { tokenizer, onUnkept
       stream: booleanIn(body, 'stream'),
       make() {
         onUnkept?.(ignored)
-        if (typeof given !== 'string') return { prompt: given, stop, maxNewTokens }
+        if (typeof given !== 'string') return { prompt: given, stop, maxNewTokens, sampling }
         const encode = (text: string): Int32Array => tokenizer.encodeText(text)
         return {
-          prompt: promptTokens(given, rollout.calls, { tokenizer, encode }),
+          prompt: promptTokens(given, asker.calls, { tokenizer, encode }),
           promptText: given,
-          stop,
-          maxNewTokens,
+          ...{ stop, maxNewTokens, sampling },
         }
       },
       answer: (call) => ({

@@ -1,10 +1,11 @@
 // OpenAI's responses API.
 
-import { HttpError } from '../../http/index.ts'
-import type { ChatMessage } from '../../policy/chat/template.ts'
-import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
-import { invalid } from '../errors.ts'
+import { HttpError } from '../../../http/index.ts'
+import type { ChatMessage } from '../../../policy/chat/template.ts'
+import type { Attempt, Call } from '../../book/rollout.ts'
+import { invalid } from '../../errors.ts'
 import {
+  type Asker,
   type Body,
   type Dialect,
   type DialectOptions,
@@ -13,17 +14,17 @@ import {
   recordOf,
   type ServerEvent,
   secondsOf,
-} from './dialect.ts'
+} from '../dialect.ts'
+import { liveContent } from '../live.ts'
+import { withoutOrphans } from '../messages.ts'
+import { booleanIn, objectOf } from '../objects.ts'
+import { toolsIn } from '../offered.ts'
+import type { ChatPrompts } from '../prompts.ts'
+import { answerMessage, answerOf } from '../tools.ts'
+import { wantedIn } from '../wanted.ts'
+import { ignoredWishes, limitIn, type Rule, samplingIn } from '../wishes.ts'
 import { itemsIn } from './items.ts'
-import { liveContent } from './live.ts'
-import { withoutOrphans } from './messages.ts'
-import { booleanIn, objectOf } from './objects.ts'
-import { toolsIn } from './offered.ts'
 import { callItem, messageItem, textPart } from './output.ts'
-import type { ChatPrompts } from './prompts.ts'
-import { answerMessage, answerOf } from './tools.ts'
-import { wantedIn } from './wanted.ts'
-import { ignoredWishes, limitIn, type Rule } from './wishes.ts'
 
 const FIELDS: Record<string, Rule> = {
   ...{
@@ -43,17 +44,18 @@ export function createResponses(
   options: DialectOptions,
   { tokenizer, prompts, onUnkept }: DialectParts & { prompts: ChatPrompts },
 ): Dialect {
-  return (body: Body, rollout: AgentRollout) => {
+  return (body: Body, asker: Asker) => {
     refuseStored(body)
     const offered = toolsIn(body)
     const { tools } = offered
     const format =
       body.text === undefined || body.text === null ? undefined : objectOf(body.text, '"text"').format
     const wanted = wantedIn(body, offered, { ...options, format })
+    const sampling = samplingIn(body, options)
     const { instructions } = body
     const unshown = new Set<string>()
     const input = itemsIn(body.input, unshown)
-    const { messages, has: hasOrphans } = withoutOrphans([...earlierOf(body, rollout), ...input])
+    const { messages, has: hasOrphans } = withoutOrphans([...earlierOf(body, asker), ...input])
     const asked: ChatMessage[] =
       typeof instructions === 'string' ? [{ role: 'system', content: instructions }, ...messages] : messages
     const withLogprobs = Array.isArray(body.include) && body.include.includes('message.output_text.logprobs')
@@ -80,8 +82,8 @@ export function createResponses(
       parallel_tool_calls: body.parallel_tool_calls !== false,
       previous_response_id: body.previous_response_id ?? null,
       ...{
-        temperature: options.temperature,
-        top_p: 1,
+        temperature: sampling?.temperature ?? options.temperature,
+        top_p: sampling?.topP ?? 1,
         tool_choice: body.tool_choice ?? 'auto',
         tools: body.tools ?? [],
       },
@@ -158,13 +160,14 @@ export function createResponses(
       stream: booleanIn(body, 'stream'),
       make() {
         onUnkept?.(ignored)
-        const prompt = prompts.of({ messages: asked, tools, ...wanted.told }, rollout)
+        const prompt = prompts.of({ messages: asked, tools, ...wanted.told }, asker)
         return {
           ...prompt,
           ...wanted.request(prompt, onUnkept),
           conversation: { messages, tools },
           stop: [],
           maxNewTokens: limitIn(body, 'max_output_tokens'),
+          sampling,
         }
       },
       answer: whole,
@@ -189,7 +192,7 @@ interface Kept {
 }
 
 /** The messages of the earlier response that this request continues, including its answer but not its instructions. */
-function earlierOf({ previous_response_id: id }: Body, { calls }: AgentRollout): ChatMessage[] {
+function earlierOf({ previous_response_id: id }: Body, { calls }: Asker): ChatMessage[] {
   if (id === undefined || id === null) return []
   const call = calls.find((one) => `resp_${one.id}` === id && one.conversation !== undefined)
   if (!call)

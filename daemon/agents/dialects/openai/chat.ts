@@ -1,7 +1,8 @@
 // OpenAI's chat completions.
 
-import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
+import type { Attempt, Call } from '../../book/rollout.ts'
 import {
+  type Asker,
   type Body,
   type Dialect,
   type DialectOptions,
@@ -12,15 +13,15 @@ import {
   type ServerEvent,
   secondsOf,
   usageOf,
-} from './dialect.ts'
-import { liveContent } from './live.ts'
-import { messagesIn, withoutOrphans } from './messages.ts'
-import { booleanIn, objectOf } from './objects.ts'
-import { type OfferedTools, textOfArguments, toolsIn } from './offered.ts'
-import type { ChatPrompts } from './prompts.ts'
-import { type Answer, answerOf } from './tools.ts'
-import { wantedIn } from './wanted.ts'
-import { ignoredWishes, limitIn, type Rule, stopIn } from './wishes.ts'
+} from '../dialect.ts'
+import { liveContent } from '../live.ts'
+import { messagesIn, withoutOrphans } from '../messages.ts'
+import { booleanIn, objectOf } from '../objects.ts'
+import { type OfferedTools, textOfArguments, toolsIn } from '../offered.ts'
+import type { ChatPrompts } from '../prompts.ts'
+import { type Answer, answerOf } from '../tools.ts'
+import { wantedIn } from '../wanted.ts'
+import { ignoredWishes, limitIn, type Rule, samplingIn, stopIn } from '../wishes.ts'
 
 const FIELDS: Record<string, Rule> = {
   ...{ messages: 'read', max_tokens: 'read', max_completion_tokens: 'read', stop: 'read' },
@@ -34,13 +35,14 @@ export function createChat(
   options: DialectOptions,
   { tokenizer, prompts, onUnkept }: DialectParts & { prompts: ChatPrompts },
 ): Dialect {
-  return (body: Body, rollout: AgentRollout) => {
+  return (body: Body, asker: Asker) => {
     const { messages, has: hasOrphans } = withoutOrphans(messagesIn(body.messages))
     const offered = toolsIn(body)
     const { tools } = offered
     const wanted = wantedIn(body, offered, { ...options, format: body.response_format })
     const stop = stopIn(body)
     const maxNewTokens = limitIn(body, 'max_completion_tokens', 'max_tokens')
+    const sampling = samplingIn(body, options)
     const withUsage = body.stream_options
       ? booleanIn(objectOf(body.stream_options, '"stream_options"'), 'include_usage')
       : false
@@ -95,8 +97,8 @@ export function createChat(
       stream: booleanIn(body, 'stream'),
       make() {
         onUnkept?.(ignored)
-        const prompt = prompts.of({ messages, tools, ...wanted.told }, rollout)
-        return { ...prompt, ...wanted.request(prompt, onUnkept), stop, maxNewTokens }
+        const prompt = prompts.of({ messages, tools, ...wanted.told }, asker)
+        return { ...prompt, ...wanted.request(prompt, onUnkept), stop, maxNewTokens, sampling }
       },
       answer(call) {
         const answer = answerOf(call, tools)

@@ -1,8 +1,7 @@
 // Token ids in, token ids out, in the shape of vLLM's /inference/v1/generate.
 
-import type { Call } from '../book/rollout.ts'
-import { invalid } from '../errors.ts'
-import { tokensIn } from './completions.ts'
+import type { Call } from '../../book/rollout.ts'
+import { invalid } from '../../errors.ts'
 import {
   type Body,
   type Dialect,
@@ -11,9 +10,10 @@ import {
   finishOf,
   logprobsOf,
   recordOf,
-} from './dialect.ts'
-import { booleanIn, objectOf } from './objects.ts'
-import { ignoredWishes, limitIn, type Rule, stopIn } from './wishes.ts'
+} from '../dialect.ts'
+import { booleanIn, objectOf } from '../objects.ts'
+import { ignoredWishes, limitIn, type Rule, samplingIn, stopIn } from '../wishes.ts'
+import { tokensIn } from './completions.ts'
 
 const FIELDS: Record<string, Rule> = { token_ids: 'read', sampling_params: 'read' }
 const SAMPLING: Record<string, Rule> = {
@@ -49,7 +49,12 @@ export function createGenerate(options: DialectOptions, { tokenizer, onUnkept }:
       stream: false,
       make() {
         onUnkept?.(ignored)
-        return { prompt, stop: stopIn(sampling), maxNewTokens: limitIn(sampling, 'max_tokens') }
+        return {
+          prompt,
+          stop: stopIn(sampling),
+          maxNewTokens: limitIn(sampling, 'max_tokens'),
+          sampling: samplingIn(sampling, options),
+        }
       },
       answer,
       async *events(attempt) {

@@ -1,0 +1,85 @@
+// Assembles serving: dialects that let a request choose its distribution, answers that go before rollouts, and the
+// server at an address of its own, if it has one.
+
+import type { Sampler, Sampling } from '../engine/engine.ts'
+import type { Tokenizer } from '../policy/tokens/tokenizer.ts'
+import { createDialects } from './dialects/all.ts'
+import { createChatPrompts } from './dialects/prompts.ts'
+import { createQuestions } from './dialects/questions.ts'
+import { createModelCalls } from './serving/model-calls.ts'
+import { openServing, type Serving } from './serving/serving.ts'
+import { createAnswers } from './writing/answers.ts'
+import { createAttempts } from './writing/attempts.ts'
+import { createServed } from './writing/served.ts'
+
+export interface ServeOptions {
+  /** host:port; undefined if only the agents' gateway answers calls without a rollout. */
+  listen: string | undefined
+  /** Allow an address that other machines can reach, without encryption. */
+  isPublic: boolean
+  /** Web pages of these origins may use it. */
+  origins: readonly string[]
+  /** Most calls answered side by side, and most that wait. */
+  maxRunning: number
+  maxWaiting: number
+  /** The distribution unless a request chooses another; undefined if the sampler knows only the policy's own. */
+  sampling: Sampling | undefined
+  /** Most tokens of prompt and answer together. */
+  context: number
+  /** The most that the model could read. */
+  modelContext: number
+  vocabulary: number
+  /** The name by which clients ask for the model. */
+  model: string
+}
+
+export interface ServeParts {
+  /** The key that opens serving, and nothing else. */
+  key(): string
+  tokenizer: Tokenizer
+  sampler: Pick<Sampler, 'generate'>
+  log(level: 'error', message: string): void
+  /** ms since the epoch. */
+  now(): number
+  monotonic(): number
+  after(ms: number, run: () => void): () => void
+  randomBytes(size: number): Buffer
+}
+
+export async function openServe(options: ServeOptions, by: ServeParts): Promise<Serving> {
+  const { tokenizer } = by
+  // As long as the conversation may be, unless a request says otherwise.
+  const limits = { ...options, maxNewTokens: options.context }
+  const distribution = { temperature: 1, strict: false }
+  const answers = createAnswers(
+    { ...distribution, isInteractive: true, stopTokens: tokenizer.stopTokens },
+    { ...by, onSampled: () => {}, seed: () => by.randomBytes(4).readUInt32LE() },
+  )
+  const served = createServed(options, { ...by, answers, begin: createAttempts(limits, by) })
+  const prompts = createChatPrompts(tokenizer)
+  const serving = await openServing(options, {
+    ...{ key: by.key, served, onBug: bugLog(by.log) },
+    modelCalls: createModelCalls(
+      { ...options, requiresName: true },
+      {
+        after: by.after,
+        dialects: createDialects({ ...limits, ...distribution }, { tokenizer, prompts }),
+        questions: createQuestions(options, { tokenizer, prompts }),
+      },
+    ),
+    requestId: () => by.randomBytes(12).toString('hex'),
+  })
+  return {
+    ...serving,
+    async close() {
+      await answers.close()
+      await serving.close()
+    },
+  }
+}
+
+/** Logs errors that are bugs. */
+export function bugLog(log: ServeParts['log']): (error: unknown, path: string) => void {
+  return (error, path) =>
+    log('error', `agents: ${path}: ${error instanceof Error ? (error.stack ?? error.message) : error}`)
+}

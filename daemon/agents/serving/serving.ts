@@ -1,0 +1,82 @@
+// Serving: answers to a person or a program that are never trained on, at an address and with a key of their own.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServingInfo } from '../../../protocol/api/index.ts'
+import { WaggleError } from '../../../protocol/errors.ts'
+import { HttpError, isLoopback, isSameToken, tokenIn } from '../../http/index.ts'
+import type { Served } from '../writing/served.ts'
+import { type Listener, openListener } from './listener.ts'
+import type { ModelCalls } from './model-calls.ts'
+
+export interface ServingOptions {
+  /** host:port; undefined if only the agents' gateway answers such calls. */
+  listen: string | undefined
+  /** Allow an address that other machines can reach, without encryption. */
+  isPublic: boolean
+  /** Web pages of these origins may use it. */
+  origins: readonly string[]
+  model: string
+  context: number
+}
+
+interface ServingParts {
+  key(): string
+  served: Served
+  modelCalls: ModelCalls
+  onBug(error: unknown, path: string): void
+  requestId(): string
+}
+
+export interface Serving {
+  readonly url: string | undefined
+  /** Answers a request that may be served. `path` begins with /v1/ or /api/. */
+  answer(request: IncomingMessage, response: ServerResponse, path: string): Promise<void>
+  info(): ServingInfo
+  close(): Promise<void>
+}
+
+export async function openServing(
+  { listen, isPublic, origins, model, context }: ServingOptions,
+  { key, served, modelCalls, ...by }: ServingParts,
+): Promise<Serving> {
+  const answer: Serving['answer'] = (request, response, path) =>
+    modelCalls(request, response, path, { asker: { calls: [] }, call: served.call })
+  let listener: Listener | undefined
+  if (listen !== undefined) {
+    if (!isPublic && !isLoopback(listen))
+      throw new WaggleError('E_PORT', `serve.listen = "${listen}" can be reached by other machines`, {
+        hint: 'Use 127.0.0.1 behind a proxy with TLS, or set serve.public = true: keys and answers then go unencrypted.',
+      })
+    const known = key()
+    listener = await openListener(
+      { listen, origins, what: 'the model', setting: 'serve.listen' },
+      {
+        ...by,
+        async answer(request, response, path) {
+          const given = tokenIn(request)
+          if (given === undefined || !isSameToken(given, known)) throw unauthorized(given)
+          await answer(request, response, path)
+        },
+      },
+    )
+  }
+  return {
+    url: listener?.url,
+    answer,
+    info: () => ({
+      ...(listener ? { listen: listener.url } : {}),
+      model,
+      maxTokens: context,
+      ...served.info(),
+    }),
+    async close() {
+      await listener?.close()
+    },
+  }
+}
+
+function unauthorized(given: string | undefined): HttpError {
+  return new HttpError(401, 'unauthorized', given === undefined ? 'a key is required' : 'unknown key', {
+    hint: 'Send "Authorization: Bearer …" or "x-api-key" with the serving key: the file serve.key in the node\'s home.',
+  })
+}

@@ -1,0 +1,186 @@
+// Writes the answer to one request: draws its tokens, tells of them as they come, and makes the call that is recorded.
+
+import type { Sample, Sampling } from '../../engine/engine.ts'
+import { HttpError } from '../../http/index.ts'
+import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
+import { createDelivery } from '../book/delivery.ts'
+import type { Attempt, Call } from '../book/rollout.ts'
+import { invalid } from '../errors.ts'
+import type { AnswerRequest } from './answers.ts'
+import { stopAt } from './stops.ts'
+
+/** Identifies requests that repeat an earlier one. */
+export interface Identity {
+  /** Digest of the request's path and body. */
+  digest: string
+  idempotencyKey?: string | undefined
+  /** The client says that this request is a retry. */
+  isRetry: boolean
+}
+
+/** What a request chooses that is only served. */
+export interface Wished extends Sampling {
+  seed?: number
+}
+
+export interface CallRequest {
+  prompt: Int32Array
+  promptText?: string | undefined
+  /** Stored with the call, as the next one; see `Call`. */
+  begun?: string | undefined
+  conversation?: unknown
+  maxNewTokens?: number | undefined
+  /** The answer ends where its text contains one of these. */
+  stop: readonly string[]
+  /** The answer ends as soon as this is true for its text. */
+  isEnough?: ((text: string) => boolean) | undefined
+  onRecorded?: ((call: Call) => void) | undefined
+  /** Undefined for the node's own distribution. */
+  sampling?: Wished | undefined
+}
+
+export interface AttemptsOptions {
+  /** Most tokens of one answer. */
+  maxNewTokens: number
+  /** Most tokens of prompt and answer together. */
+  context: number
+  /** The most that the model could read. */
+  modelContext: number
+  vocabulary: number
+}
+
+interface AttemptsParts {
+  tokenizer: Pick<Tokenizer, 'decodeCompletion' | 'reader' | 'stopTokens'>
+  now(): number
+  after(ms: number, run: () => void): () => void
+  randomBytes(size: number): Buffer
+}
+
+/** What the one that asks for an answer does with it. */
+export interface Course {
+  identity: Identity
+  /** How long the answer is written on while nobody waits for it. */
+  graceMs: number
+  write(request: AnswerRequest): Promise<Sample>
+  /** Called with what was sampled. Throws if it does not count. */
+  accept?(sample: Sample): void
+  record?(call: Call): void
+  /** Called when the answer is written or has failed. */
+  onEnd?(): void
+  /** Called with an attempt that failed or was cut. */
+  forget?(attempt: Attempt): void
+}
+
+export type Begin = (request: CallRequest, course: Course) => Attempt
+
+/** The result throws if the prompt cannot be answered. */
+export function createAttempts(options: AttemptsOptions, by: AttemptsParts): Begin {
+  const { tokenizer } = by
+  return (request, course) => {
+    check(request, options)
+    const { prompt, promptText, begun, conversation, stop, isEnough } = request
+    const [id, at] = [by.randomBytes(12).toString('hex'), by.now()]
+    const listeners = new Set<() => void>()
+    const drawn: number[] = []
+    const cutting = new AbortController()
+    let isRunning = true
+    const cut = (): void => {
+      course.forget?.(attempt)
+      cutting.abort()
+    }
+    const delivery = createDelivery({ graceMs: course.graceMs }, { after: by.after, onAbandoned: cut })
+    const reader = tokenizer.reader()
+    const sampled = async (): Promise<Sample> => {
+      const sample = await course.write({
+        prompt,
+        sampling: request.sampling,
+        maxNewTokens: Math.min(
+          request.maxNewTokens ?? options.maxNewTokens,
+          options.maxNewTokens,
+          options.context - prompt.length,
+        ),
+        signal: cutting.signal,
+        onToken(token) {
+          drawn.push(token)
+          for (const listener of listeners) listener()
+          if (stop.length === 0 && !isEnough) return false
+          reader.read(token)
+          return stopAt(reader.text, stop) !== undefined || isEnough?.(reader.text) === true
+        },
+      })
+      if (sample.finish === 'aborted' && !cutting.signal.aborted)
+        throw new HttpError(503, 'stopping', 'the node is stopping', { retryAfter: 5 })
+      course.accept?.(sample)
+      if (sample.finish === 'aborted')
+        throw new HttpError(410, 'abandoned', 'the answer was cut: nobody waited for it')
+      return sample
+    }
+    const record = async (): Promise<Call> => {
+      try {
+        const sample = await sampled()
+        const call: Call = {
+          ...{ id, at, prompt, promptText, begun, conversation, sample, delivery },
+          text: tokenizer.decodeCompletion(sample.tokens),
+          shown: shownOf(sample.tokens, stop, tokenizer),
+        }
+        course.record?.(call)
+        request.onRecorded?.(call)
+        return call
+      } finally {
+        isRunning = false
+        delivery.close()
+        course.onEnd?.()
+      }
+    }
+    const attempt: Attempt = {
+      ...{ id, at, ...course.identity, idempotencyKey: course.identity.idempotencyKey },
+      ...{ drawn, delivery, cut },
+      get isRunning() {
+        return isRunning
+      },
+      listen(onToken) {
+        listeners.add(onToken)
+        return () => void listeners.delete(onToken)
+      },
+      done: record(),
+    }
+    // Forgets a failed attempt. Its rejection must be caught here: a client that has gone away does not await it.
+    attempt.done.catch(() => course.forget?.(attempt))
+    return attempt
+  }
+}
+
+function check({ prompt }: CallRequest, options: AttemptsOptions): void {
+  if (prompt.length === 0) throw invalid('the prompt is empty')
+  const wrong = prompt.find((token) => token < 0 || token >= options.vocabulary)
+  if (wrong !== undefined)
+    throw invalid(`token ${wrong} is outside the model's vocabulary of ${options.vocabulary}`)
+  if (prompt.length >= options.context) throw tooLong(prompt.length, options)
+}
+
+function tooLong(length: number, { context, modelContext, maxNewTokens }: AttemptsOptions): HttpError {
+  const wanted = Math.min(modelContext, length + maxNewTokens)
+  return new HttpError(
+    400,
+    'context_length_exceeded',
+    `the prompt has ${length} tokens; a conversation may have ${context} (agents.max_tokens), the model's context has ${modelContext}`,
+    {
+      hint:
+        length < modelContext
+          ? `Start the node with agents.max_tokens = ${wanted} or more, or shorten the conversation.`
+          : 'Shorten the conversation, or take a model with a longer context.',
+    },
+  )
+}
+
+/** What the caller gets of an answer. Unless the model ended it, a character of which the rest was cut off is left out. */
+function shownOf(
+  tokens: Int32Array,
+  stop: readonly string[],
+  tokenizer: Pick<Tokenizer, 'reader' | 'stopTokens'>,
+): string {
+  const reader = tokenizer.reader()
+  for (const token of tokens) reader.read(token)
+  const text = tokenizer.stopTokens.includes(tokens.at(-1)!) ? reader.end() : reader.text
+  return text.slice(0, stopAt(text, stop) ?? text.length)
+}
