@@ -20,15 +20,15 @@ const TICK_MS = 1000
 /** How long a client that wants to begin a group waits for room before it is told to come back later. */
 const PATIENCE_MS = 20_000
 
-export async function openGateway(options: GatewayOptions, by: GatewayParts): Promise<AgentGateway> {
-  const { tokenizer } = by
-  const book = createBook(options, by)
+export async function openGateway(options: GatewayOptions, parts: GatewayParts): Promise<AgentGateway> {
+  const { tokenizer } = parts
+  const book = createBook(options, parts)
   const answers = createAnswers(
     { ...options, stopTokens: tokenizer.stopTokens },
-    { ...by, seed: () => by.randomBytes(4).readUInt32LE() },
+    { ...parts, seed: () => parts.randomBytes(4).readUInt32LE() },
   )
-  const begin = createAttempts(options, by)
-  const caller = createCaller({ ...{ answers, begin, now: by.now }, onAbandoned: book.undelivered })
+  const begin = createAttempts(options, parts)
+  const caller = createCaller({ ...{ answers, begin, now: parts.now }, onAbandoned: book.undelivered })
   const prompts = createChatPrompts(tokenizer)
   const closing = new AbortController()
 
@@ -38,10 +38,10 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
     waiting += 1
     try {
       for (;;) {
-        const seen = by.changed.count
-        if (by.hasRoom(book.active)) return true
+        const seen = parts.changed.count
+        if (parts.hasRoom(book.active)) return true
         if (signal.aborted) return false
-        await by.changed.after(seen, signal)
+        await parts.changed.after(seen, signal)
       }
     } finally {
       waiting -= 1
@@ -50,7 +50,7 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
 
   const room = async (): Promise<void> => {
     const late = new AbortController()
-    const cancel = by.after(PATIENCE_MS, () => late.abort())
+    const cancel = parts.after(PATIENCE_MS, () => late.abort())
     try {
       if (await hasRoom(AbortSignal.any([late.signal, closing.signal]))) return
     } finally {
@@ -61,15 +61,15 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
 
   let cancelTick = (): void => {}
   const tick = (): void => {
-    cancelTick = by.after(TICK_MS, () => {
+    cancelTick = parts.after(TICK_MS, () => {
       book
         .expire()
         .catch((error: unknown) =>
-          by.log('error', `agents: ${error instanceof Error ? error.message : error}`),
+          parts.log('error', `agents: ${error instanceof Error ? error.message : error}`),
         )
         .finally(() => {
           // Time alone may have made room, because idle groups stop counting.
-          if (waiting > 0) by.changed.wake()
+          if (waiting > 0) parts.changed.wake()
           if (!closing.signal.aborted) tick()
         })
     })
@@ -82,21 +82,21 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
       : await openServer(
           { ...options, listen },
           {
-            ...{ token: by.token(), book, caller, isTask: by.isTask, room, serving: by.serving },
+            ...{ token: parts.token(), book, caller, isTask: parts.isTask, room, serving: parts.serving },
             modelCalls: createModelCalls(options, {
-              after: by.after,
+              after: parts.after,
               dialects: createDialects(options, { tokenizer, prompts, onUnkept: book.unkept }),
               questions: createQuestions(options, { tokenizer, prompts }),
             }),
-            onBug: bugLog(by.log),
-            requestId: () => by.randomBytes(12).toString('hex'),
+            onBug: bugLog(parts.log),
+            requestId: () => parts.randomBytes(12).toString('hex'),
           },
         )
   let asked = 0
-  const players = by.environments.map((environment) => ({
+  const players = parts.environments.map((environment) => ({
     name: environment.name,
     player: createPlayer(environment, options, {
-      ...{ book, after: by.after, log: by.log },
+      ...{ book, after: parts.after, log: parts.log },
       answer: (rollout, conversation) => {
         const identity = { digest: `${asked++}`, isRetry: false }
         const { delivery, done } = caller.call(rollout, identity, () => ({
@@ -109,7 +109,7 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
       async room(signal) {
         await hasRoom(signal)
       },
-      seed: () => by.randomBytes(4).readUInt32LE() % HELD_OUT_SEED,
+      seed: () => parts.randomBytes(4).readUInt32LE() % HELD_OUT_SEED,
     }),
   }))
   tick()

@@ -46,28 +46,28 @@ export interface ServeParts {
   randomBytes(size: number): Buffer
 }
 
-export async function openServe(options: ServeOptions, by: ServeParts): Promise<Serving> {
-  const { tokenizer } = by
+export async function openServe(options: ServeOptions, parts: ServeParts): Promise<Serving> {
+  const { tokenizer } = parts
   // As long as the conversation may be, unless a request says otherwise.
   const limits = { ...options, maxNewTokens: options.context }
   const distribution = { temperature: 1, strict: false }
   const answers = createAnswers(
     { ...distribution, isInteractive: true, stopTokens: tokenizer.stopTokens },
-    { ...by, onSampled: () => {}, seed: () => by.randomBytes(4).readUInt32LE() },
+    { ...parts, onSampled: () => {}, seed: () => parts.randomBytes(4).readUInt32LE() },
   )
-  const served = createServed(options, { ...by, answers, begin: createAttempts(limits, by) })
+  const served = createServed(options, { ...parts, answers, begin: createAttempts(limits, parts) })
   const prompts = createChatPrompts(tokenizer)
   const serving = await openServing(options, {
-    ...{ key: by.key, served, onBug: bugLog(by.log) },
+    ...{ key: parts.key, served, onBug: bugLog(parts.log) },
     modelCalls: createModelCalls(
       { ...options, requiresName: true },
       {
-        after: by.after,
+        after: parts.after,
         dialects: createDialects({ ...limits, ...distribution }, { tokenizer, prompts }),
         questions: createQuestions(options, { tokenizer, prompts }),
       },
     ),
-    requestId: () => by.randomBytes(12).toString('hex'),
+    requestId: () => parts.randomBytes(12).toString('hex'),
   })
   return {
     ...serving,

@@ -39,25 +39,25 @@ export type Call = <T, U = T>(
 
 export function createCall(
   { isLasting }: CallOptions,
-  by: Pick<PluginHostParts, 'now' | 'sleep' | 'onTrouble'> & { context(): ContextBy; watch: Watch },
+  parts: Pick<PluginHostParts, 'now' | 'sleep' | 'onTrouble'> & { context(): ContextBy; watch: Watch },
 ): Call {
   return async (active, hook, window, run, check) => {
-    const { context, waited, close } = createContext(active, window, by.context())
+    const { context, waited, close } = createContext(active, window, parts.context())
     const limit = active.budget.hookMs
-    let started = by.now()
-    const took = (): number => by.now() - started - waited()
+    let started = parts.now()
+    const took = (): number => parts.now() - started - waited()
     // Created only for hooks that wait, because most calls return at once and there are many.
     let timer: AbortController | undefined
     const overrun = async (): Promise<never> => {
       timer = new AbortController()
-      while (took() < limit) await by.sleep(limit - took(), timer.signal)
+      while (took() < limit) await parts.sleep(limit - took(), timer.signal)
       throw new Overrun(`took longer than ${limit} ms`)
     }
     try {
       const result = active.isOutside
-        ? by.watch.guard(limit, () => {
+        ? parts.watch.guard(limit, () => {
             // Waiting for the event loop does not count against the hook.
-            started = by.now()
+            started = parts.now()
             return run(active.hooks, context)
           })
         : run(active.hooks, context)
@@ -72,7 +72,7 @@ export function createCall(
       tally.slow = error instanceof Overrun
       tally.message = message
       tally.off = tally.strikes >= STRIKES && !isLasting(active)
-      by.onTrouble(troubleOf(active, hook, message))
+      parts.onTrouble(troubleOf(active, hook, message))
       throw new PluginFailure(`the ${active.plugin.kind} "${active.plugin.name}" ${message}`, {
         cause: error,
       })

@@ -34,7 +34,7 @@ export interface ContextBy {
   refuse(active: Active, hook: string, message: string): void
 }
 
-export function createContext(active: Active, window: Window, by: ContextBy): CallContext {
+export function createContext(active: Active, window: Window, parts: ContextBy): CallContext {
   const { plugin } = active
   let isOver = false
   let ending: AbortController | undefined
@@ -47,16 +47,16 @@ export function createContext(active: Active, window: Window, by: ContextBy): Ca
   let waited = 0
   const world = (): World => {
     if (isOver) throw new Error('the hook is over: its context cannot be used any more')
-    if (!by.world) throw new Error('the node is not open yet')
-    return by.world
+    if (!parts.world) throw new Error('the node is not open yet')
+    return parts.world
   }
   const waiting = async <T>(run: () => Promise<T>): Promise<T> => {
-    if (waits++ === 0) since = by.now()
+    if (waits++ === 0) since = parts.now()
     try {
       return await run()
     } finally {
-      if (--waits === 0) waited += by.now() - since
-      if (active.isOutside) by.watch.resumed(active.budget.hookMs)
+      if (--waits === 0) waited += parts.now() - since
+      if (active.isOutside) parts.watch.resumed(active.budget.hookMs)
     }
   }
   const instance = (at: PromptCoordinates) => world().instance(at)
@@ -67,7 +67,7 @@ export function createContext(active: Active, window: Window, by: ContextBy): Ca
     if (left <= 0) throw new BudgetError(noTokens(active))
     const count = window.generated.get(active) ?? 0
     window.generated.set(active, count + 1)
-    const seed = hash32(by.seed, `plugin/${active.id}/texts/${window.of}/${window.step}/${count}`)
+    const seed = hash32(parts.seed, `plugin/${active.id}/texts/${window.of}/${window.step}/${count}`)
     const { texts, cut, unasked } = await waiting(() =>
       world().generate(requests, { tokens: left, seed, signal: signal() }),
     )
@@ -76,7 +76,7 @@ export function createContext(active: Active, window: Window, by: ContextBy): Ca
       window,
       texts.flat().reduce((sum, { tokens }) => sum + tokens.length, 0),
     )
-    if (unasked !== undefined) by.refuse(active, 'generate', unasked)
+    if (unasked !== undefined) parts.refuse(active, 'generate', unasked)
     if (cut) throw new BudgetError(noTokens(active))
     return texts
   }
@@ -84,10 +84,10 @@ export function createContext(active: Active, window: Window, by: ContextBy): Ca
   const context: Context = {
     step: window.step,
     phase: window.phase,
-    random: (stream) => randomStream(by.seed, `plugin/${plugin.kind}/${plugin.name}/${stream}`),
-    log: (message, data) => by.log('info', `${plugin.name}: ${message}`, data),
+    random: (stream) => randomStream(parts.seed, `plugin/${plugin.kind}/${plugin.name}/${stream}`),
+    log: (message, data) => parts.log('info', `${plugin.name}: ${message}`, data),
     metric(name, value) {
-      if (Number.isFinite(value)) by.record(`${plugin.name}.${name}`, value)
+      if (Number.isFinite(value)) parts.record(`${plugin.name}.${name}`, value)
     },
     generate,
     score: (items, { hidden = false } = {}) =>
@@ -115,7 +115,7 @@ export function createContext(active: Active, window: Window, by: ContextBy): Ca
   }
   return {
     context,
-    waited: () => waited + (waits > 0 ? by.now() - since : 0),
+    waited: () => waited + (waits > 0 ? parts.now() - since : 0),
     close() {
       isOver = true
       ending?.abort()

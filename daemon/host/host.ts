@@ -43,8 +43,11 @@ export type {
 /** Maximum number of foreign groups kept for the next round; the newest are kept. */
 const MAX_ARRIVALS = 256
 
-export async function createPluginHost(options: PluginHostOptions, by: PluginHostParts): Promise<PluginHost> {
-  const { active, standIn, objective, problems, notices } = await resolvePlugins(options, by)
+export async function createPluginHost(
+  options: PluginHostOptions,
+  parts: PluginHostParts,
+): Promise<PluginHost> {
+  const { active, standIn, objective, problems, notices } = await resolvePlugins(options, parts)
   const picker = active.find(({ hooks }) => hooks.select)
   const estimator = active.find(({ hooks }) => hooks.advantage)
   if (problems.length > 0 || !picker || !estimator || !objective) {
@@ -57,7 +60,7 @@ export async function createPluginHost(options: PluginHostOptions, by: PluginHos
     )
   }
 
-  for (const notice of notices) by.log('warn', notice)
+  for (const notice of notices) parts.log('warn', notice)
   let metrics: Record<string, number> = {}
   let world: World | undefined
   let step = 0
@@ -66,7 +69,7 @@ export async function createPluginHost(options: PluginHostOptions, by: PluginHos
     // Does not repeat a message that differs only in its numbers.
     const kind = (text = '') => text.replaceAll(/\d+/g, '')
     if (kind(one.tally.refusal) !== kind(message))
-      by.onTrouble({ ...troubleOf(one, hook, message), refused: true })
+      parts.onTrouble({ ...troubleOf(one, hook, message), refused: true })
     one.tally.refusal = message
   }
   const context = () => ({
@@ -74,19 +77,19 @@ export async function createPluginHost(options: PluginHostOptions, by: PluginHos
     refuse,
     world,
     seed: options.seed,
-    now: by.now,
-    log: by.log,
+    now: parts.now,
+    log: parts.log,
     record(name: string, value: number) {
       metrics[name] = value
     },
   })
   const call = createCall(
     { isLasting: (one) => one === estimator || (one === picker && (!standIn || one === standIn)) },
-    { ...by, context, watch },
+    { ...parts, context, watch },
   )
-  const states = createStates({ call, onTrouble: by.onTrouble })
+  const states = createStates({ call, onTrouble: parts.onTrouble })
   let arrivals: ReceivedGroup[] = []
-  const parts = {
+  const hookParts = {
     active,
     picker,
     standIn: standIn ?? picker,
@@ -95,7 +98,7 @@ export async function createPluginHost(options: PluginHostOptions, by: PluginHos
     call,
     taint: createTaint(),
     world: () => world,
-    onTrouble: by.onTrouble,
+    onTrouble: parts.onTrouble,
     takeArrivals() {
       const taken = arrivals
       arrivals = []
@@ -129,12 +132,12 @@ export async function createPluginHost(options: PluginHostOptions, by: PluginHos
       arrivals.push(group)
       if (arrivals.length > MAX_ARRIVALS) arrivals.shift()
     },
-    round: ({ step: at }) => openRound(at, parts),
+    round: ({ step: at }) => openRound(at, hookParts),
     batch({ step: at }) {
       step = at
-      return openBatch(at, parts)
+      return openBatch(at, hookParts)
     },
-    evaluation: ({ step: at }) => openEvaluation(at, parts),
+    evaluation: ({ step: at }) => openEvaluation(at, hookParts),
     shared: states.shared(active, () => step),
     takeMetrics() {
       const taken = metrics

@@ -48,12 +48,12 @@ export function columnsIn({ loss, metrics }: Pick<Required<Objective>, 'loss' | 
 export function replaceColumn(
   { loss, metrics, temperature }: Required<Objective>,
   name: string,
-  by: Parameters<typeof substitute>[2],
+  parts: Parameters<typeof substitute>[2],
 ): Required<Objective> {
   return {
-    loss: substitute(loss, name, by),
+    loss: substitute(loss, name, parts),
     metrics: Object.fromEntries(
-      Object.entries(metrics).map(([metric, value]) => [metric, substitute(value, name, by)]),
+      Object.entries(metrics).map(([metric, value]) => [metric, substitute(value, name, parts)]),
     ),
     temperature,
   }

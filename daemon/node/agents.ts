@@ -53,7 +53,7 @@ interface AgentsParts {
 
 export async function openAgents(
   { config, paths, self, model, rows, conversation }: AgentsOptions,
-  { core, policy, tasks, pool, journal, changed, closers, isPaused, ...by }: AgentsParts,
+  { core, policy, tasks, pool, journal, changed, closers, isPaused, ...parts }: AgentsParts,
 ): Promise<AgentGateway | undefined> {
   const { listen, strict, rollout_seconds: rolloutSeconds, max_open: maxOpen } = config.agents
   if (listen === undefined && config.environments.length === 0) return undefined
@@ -68,11 +68,11 @@ export async function openAgents(
       use === 'openenv'
         ? await openOpenEnv(
             { ...choice, stepSeconds },
-            { fetch, connect: (url) => new WebSocket(url), after: by.after },
+            { fetch, connect: (url) => new WebSocket(url), after: parts.after },
           )
         : await openNemoGym(
             { ...choice, rows: rows[i]!, stepSeconds },
-            { fetch, now: by.now, after: by.after },
+            { fetch, now: parts.now, after: parts.after },
           ),
     )
   }
@@ -89,7 +89,7 @@ export async function openAgents(
       vocabulary: spec.vocabulary,
     },
     {
-      ...{ ...by, tokenizer, changed, sampler: policy.sampler, token: () => tokenOf(paths.agentsToken) },
+      ...{ ...parts, tokenizer, changed, sampler: policy.sampler, token: () => tokenOf(paths.agentsToken) },
       policy: () => policy.reference(),
       isThrownAway: core.isThrownAway,
       // The same limit as for the node's own prompts: groups that wait longer would be too stale for training.

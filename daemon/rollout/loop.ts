@@ -62,33 +62,33 @@ const RETRY_MS = 500
 
 export async function runRolloutLoop(
   options: RolloutLoopOptions,
-  by: RolloutLoopParts,
+  parts: RolloutLoopParts,
   signal: AbortSignal,
 ): Promise<void> {
   const view: SelectView = {
-    tasks: by.tasks.view,
+    tasks: parts.tasks.view,
     rollouts: options.groupSize,
     ...(options.candidates ? { candidates: options.candidates } : {}),
     ...(options.swarm ? { swarm: options.swarm } : {}),
   }
   let retry = RETRY_MS
   while (!signal.aborted) {
-    const seen = by.changed.count
-    if (by.mustWait() || by.waiting() >= options.settings().maxWaiting) {
-      await by.changed.after(seen, signal)
+    const seen = parts.changed.count
+    if (parts.mustWait() || parts.waiting() >= options.settings().maxWaiting) {
+      await parts.changed.after(seen, signal)
       continue
     }
     try {
-      const started = by.monotonic()
+      const started = parts.monotonic()
       const { groupsPerRound, maxStaleness, maxWaiting } = options.settings()
-      const random = by.roundRandom()
-      const policy = by.policy.reference()
-      const isVoid = (): boolean => by.isThrownAway(policy.version)
-      const { tokenizer, spec } = by.policy.model
+      const random = parts.roundRandom()
+      const policy = parts.policy.reference()
+      const isVoid = (): boolean => parts.isThrownAway(policy.version)
+      const { tokenizer, spec } = parts.policy.model
       const round = await playRound(
         {
           view,
-          want: Math.min(groupsPerRound, maxWaiting - by.waiting()),
+          want: Math.min(groupsPerRound, maxWaiting - parts.waiting()),
           policy,
           maxNewTokens: options.maxNewTokens,
           context: spec.contextLength,
@@ -97,30 +97,30 @@ export async function runRolloutLoop(
           maxStaleness,
           author: options.author,
           sampleSeed: () => Math.floor(random() * 2 ** 32),
-          now: by.now,
+          now: parts.now,
           signal,
           isVoid,
         },
         {
-          sampler: by.policy.sampler,
+          sampler: parts.policy.sampler,
           tokenizer,
-          tasks: by.tasks,
-          hooks: by.plugins.round({ step: policy.version }),
-          parked: by.parked,
-          phases: by.phases,
+          tasks: parts.tasks,
+          hooks: parts.plugins.round({ step: policy.version }),
+          parked: parts.parked,
+          phases: parts.phases,
         },
       )
-      by.onRound({
-        seconds: (by.monotonic() - started) / 1000,
+      parts.onRound({
+        seconds: (parts.monotonic() - started) / 1000,
         tokens: round.tokens,
         groups: round.groups.length,
       })
-      for (const group of round.groups) if (!isVoid()) await by.onGroup(group)
+      for (const group of round.groups) if (!isVoid()) await parts.onGroup(group)
       retry = RETRY_MS
     } catch (error) {
       if (signal.aborted) return
-      by.onError(error)
-      await by.sleep(retry, signal).catch(() => {})
+      parts.onError(error)
+      await parts.sleep(retry, signal).catch(() => {})
       retry = Math.min(retry * 2, 30_000)
     }
   }

@@ -67,21 +67,21 @@ interface Begun extends Written {
 }
 
 /** Plays one round. Its groups are in the order of the asks, followed by those that plugins requested. */
-export async function playRound(options: RoundOptions, by: RoundParts): Promise<Round> {
+export async function playRound(options: RoundOptions, parts: RoundParts): Promise<Round> {
   try {
-    return await play(options, by)
+    return await play(options, parts)
   } catch (error) {
-    by.parked?.giveBack()
+    parts.parked?.giveBack()
     throw error
   }
 }
 
-async function play(options: RoundOptions, by: RoundParts): Promise<Round> {
+async function play(options: RoundOptions, parts: RoundParts): Promise<Round> {
   const { policy, signal } = options
-  const { hooks, tokenizer, phases = NO_PHASES } = by
+  const { hooks, tokenizer, phases = NO_PHASES } = parts
   const compose = hooks.compose.bind(hooks)
   await hooks.receive()
-  const begun = await begin(options, by)
+  const begun = await begin(options, parts)
   const asks: PromptRequest[] = begun.map(({ job: { prompt, rollouts } }) => ({ prompt, rollouts }))
   const watcher = hooks.steers
     ? createSteering(
@@ -99,11 +99,11 @@ async function play(options: RoundOptions, by: RoundParts): Promise<Round> {
     writeSequences(
       all,
       { ...options, onDone: (answers, tokens) => at(answers, undefined, tokens) },
-      { ...by, watcher, compose },
+      { ...parts, watcher, compose },
     ),
   )
   const isVoid = (): boolean => options.isVoid?.() ?? false
-  if (isVoid()) return nothing(tokens, by)
+  if (isVoid()) return nothing(tokens, parts)
 
   const own: Group[] = []
   const parked: ParkedGroup[] = []
@@ -125,13 +125,13 @@ async function play(options: RoundOptions, by: RoundParts): Promise<Round> {
       at(i + 1)
     }
   })
-  if (isVoid()) return nothing(tokens, by)
-  by.parked?.endRound(parked)
+  if (isVoid()) return nothing(tokens, parts)
+  parts.parked?.endRound(parked)
 
   const view: BatchView = { ...policy, self: options.author, at: 'round' }
-  const extra = await answerRequests(own, { ...options, view }, by)
+  const extra = await answerRequests(own, { ...options, view }, parts)
   tokens += extra.tokens
-  if (isVoid()) return nothing(tokens, by)
+  if (isVoid()) return nothing(tokens, parts)
   if (signal?.aborted) return { groups: own, tokens }
   const groups = await hooks.group([...own, ...extra.groups], view)
   await hooks.observe(groups)
@@ -145,14 +145,14 @@ function nothing(tokens: number, { parked }: RoundParts): Round {
 }
 
 /** Resumes parked groups first, then starts new ones up to the wanted number. */
-async function begin(options: RoundOptions, by: RoundParts): Promise<Begun[]> {
+async function begin(options: RoundOptions, parts: RoundParts): Promise<Begun[]> {
   const { policy, maxStaleness, want, view } = options
-  const { hooks, parked, tokenizer, tasks } = by
+  const { hooks, parked, tokenizer, tasks } = parts
   const most = hooks.oversample(want)
   const isFresh = ({ since, conditioning }: ParkedGroup): boolean =>
     policy.version - since <= maxStaleness && conditioning.length < options.context
   const begun: Begun[] = (parked?.take(most, isFresh) ?? []).flatMap((group) => {
-    const resumed = resume(group, by)
+    const resumed = resume(group, parts)
     return resumed ? [{ ...resumed, wasParked: true }] : []
   })
   const asks = begun.length < most ? await hooks.select(view, most - begun.length) : []

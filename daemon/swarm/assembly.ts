@@ -35,11 +35,11 @@ import type { SwarmEvent } from './types.ts'
 
 export async function assemble(
   options: SwarmOptions,
-  by: SwarmParts & { topic: string; onEvent(event: SwarmEvent): void },
+  parts: SwarmParts & { topic: string; onEvent(event: SwarmEvent): void },
 ) {
-  const self = by.identity.peerId
+  const self = parts.identity.peerId
   const maxConnections = options.maxConnections ?? 128
-  const { clock, log, random, datastore, topic, onEvent } = by
+  const { clock, log, random, datastore, topic, onEvent } = parts
   const notices = new Notices({}, { onEvent })
   const bandwidth = new Bandwidth(
     { limits: options.limits },
@@ -62,7 +62,7 @@ export async function assemble(
     },
   )
   const exchange = createExchange(options, {
-    ...by,
+    ...parts,
     gossip: {
       publish: async (message) => (await pubsub.publish(topic, message)).recipients.length,
       forget: ({ data }) => forgetMessage(pubsub, topic, data),
@@ -125,10 +125,10 @@ export async function assemble(
       maxConnections,
     },
     {
-      identity: by.identity,
+      identity: parts.identity,
       ...(datastore && { datastore }),
       gater: gate,
-      transport: by.transport,
+      transport: parts.transport,
       compareAddresses: book.compare,
       guard: {
         ...validator.guard,
@@ -241,13 +241,13 @@ export async function assemble(
   )
   const offers = new BulkOffers({}, { libp2p, traffic: records, clock, log })
   const states =
-    by.states &&
+    parts.states &&
     new States(
       { ...(options.stateMinutes !== undefined && { minutes: options.stateMinutes }) },
       {
         libp2p,
         traffic: records,
-        states: by.states,
+        states: parts.states,
         clock,
         random,
         log,

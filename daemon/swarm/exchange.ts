@@ -82,27 +82,27 @@ const FIRST_ASK_MS = 120_000
 /** Peers that connect within this time of the first one are asked as far back as the first. */
 const MEETING_MS = 60_000
 
-export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
-  const { clock, log, datastore, onEvent, isWanted } = by
+export function createExchange(options: ExchangeOptions, parts: ExchangeParts) {
+  const { clock, log, datastore, onEvent, isWanted } = parts
   const records = new PeerRecords({}, { clock })
   const reputation = new Reputation({}, { clock, onCut })
   const news = new PeerNews({}, { clock, isWanted, onEvent })
   const recentFrames = new RecentFrames({}, { clock })
   const { filterEntries } = options
-  const seenContent = new SeenContent({ filterEntries }, by)
+  const seenContent = new SeenContent({ filterEntries }, parts)
   const isKnown = (peer: string) => isWanted(peer) || records.isProven(peer)
-  const isBehind = by.isBehind ?? (() => false)
+  const isBehind = parts.isBehind ?? (() => false)
   const clockWatch = new ClockWatch(
     {},
-    { clock, onOff: (message) => by.onClock(message), onRight: () => by.onClock(undefined) },
+    { clock, onOff: (message) => parts.onClock(message), onRight: () => parts.onClock(undefined) },
   )
   const admission = new Admission(
     {
-      ...{ self: by.identity.peerId, arms: options.arms ?? ['base'], carry: options.relay ?? false },
+      ...{ self: parts.identity.peerId, arms: options.arms ?? ['base'], carry: options.relay ?? false },
       filterEntries,
     },
     {
-      tasks: by.tasks,
+      tasks: parts.tasks,
       records,
       seenContent,
       clock,
@@ -110,13 +110,13 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
       isWanted,
       isKnown,
       onDated: (author, aheadMs) => clockWatch.dated(author, aheadMs),
-      onImpostor: by.onImpostor,
-      onUnneeded: by.onUnneeded,
-      salt: by.salt,
-      ...(by.isAuthentic && { isAuthentic: by.isAuthentic }),
+      onImpostor: parts.onImpostor,
+      onUnneeded: parts.onUnneeded,
+      salt: parts.salt,
+      ...(parts.isAuthentic && { isAuthentic: parts.isAuthentic }),
     },
   )
-  const verifier = new Verifier(options, { ...by, seenContent, isKnown })
+  const verifier = new Verifier(options, { ...parts, seenContent, isKnown })
   const validator = new GossipValidator(
     { carry: options.relay ?? false },
     {
@@ -128,22 +128,22 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
       isBehind,
       clock,
       log,
-      soon: by.soon,
-      onGroup: by.onGroup,
+      soon: parts.soon,
+      onGroup: parts.onGroup,
       onEvent,
-      onUnneeded: by.onUnneeded,
+      onUnneeded: parts.onUnneeded,
       onAdmitted: (frame, task) => recentFrames.add(frame, task),
-      slow: (peer, ms) => by.links.slow(peer, ms),
-      forget: (message) => by.gossip.forget(message),
+      slow: (peer, ms) => parts.links.slow(peer, ms),
+      forget: (message) => parts.gossip.forget(message),
       onAnnounced({ hash, author }, source) {
         const isAnswerable = author === source || isKnown(author) || records.get(author)?.connected === true
         fetcher.announced(hash, isAnswerable ? author : source, [source, author])
       },
     },
   )
-  const publisher = new Publisher({}, { ...by, admission, recentFrames, isBehind })
+  const publisher = new Publisher({}, { ...parts, admission, recentFrames, isBehind })
   const memory = new SwarmRecord({}, { datastore, reputation, seenContent, validator, clock, log })
-  const requests = by.requests(records)
+  const requests = parts.requests(records)
   const fetcher = new Fetcher(
     // A relay keeps all frames for others, although it uses none itself.
     { tasks: options.relay ? [] : (options.tasks ?? []).map(({ name }) => name) },
@@ -169,9 +169,9 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
   const heads = createHeads(
     { mostPerHour: options.headBytesPerHour },
     {
-      ...{ requests, clock, log, isBehind, identity: by.identity, isAuthentic: by.isAuthentic },
+      ...{ requests, clock, log, isBehind, identity: parts.identity, isAuthentic: parts.isAuthentic },
       isMuted: (peer) => reputation.isMuted(peer),
-      isNear: by.isNear ?? (() => false),
+      isNear: parts.isNear ?? (() => false),
       onLie: (peer) => reputation.offend(peer, 'reject'),
     },
   )
@@ -191,7 +191,7 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
   }
 
   function onCut(peer: string, reason: string): void {
-    by.links.cut(peer)
+    parts.links.cut(peer)
     news.cut(peer, reason)
     void memory.save()
   }

@@ -9,15 +9,15 @@ const MAX_ABOUT_PEERS = 4
 
 export class Notices {
   private readonly shown = new Set<string>()
-  private readonly by: { onEvent(event: SwarmEvent): void }
+  private readonly parts: { onEvent(event: SwarmEvent): void }
 
-  constructor(_: object, by: { onEvent(event: SwarmEvent): void }) {
-    this.by = by
+  constructor(_: object, parts: { onEvent(event: SwarmEvent): void }) {
+    this.parts = parts
   }
 
   /** The condition behind a notice has ended. */
   over(key: 'clock' | 'lan' | 'mdns' | 'silence' | 'upnp'): void {
-    if (this.shown.delete(key)) this.by.onEvent({ type: 'over', key })
+    if (this.shown.delete(key)) this.parts.onEvent({ type: 'over', key })
   }
 
   clockOff(message: string): void {
@@ -105,6 +105,6 @@ export class Notices {
   private show(key: string, message: string, action: string): void {
     if (this.shown.has(key)) return
     this.shown.add(key)
-    this.by.onEvent({ type: 'notice', key, message, action })
+    this.parts.onEvent({ type: 'notice', key, message, action })
   }
 }

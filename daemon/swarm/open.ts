@@ -45,7 +45,7 @@ export async function openSwarm(
   }: OpenSwarmOptions,
   {
     openPeers = openPeerDatastore,
-    ...by
+    ...parts
   }: Omit<SwarmParts, 'datastore'> & {
     /** Opens the records of peers. node/home/peer-store.ts has a version that repairs damage. */
     openPeers?: (at: { path: string }) => Promise<PeerDatastore>
@@ -73,7 +73,7 @@ export async function openSwarm(
     const stun = [...(options.stun ?? []), ...(membership?.stun ?? [])]
     const opened = await createSwarm(
       { ...options, stun, swarm: belongs, ...(psk && { psk }) },
-      { ...by, datastore },
+      { ...parts, datastore },
     )
     try {
       await opened.start()

@@ -16,25 +16,26 @@ import { viewPeers } from './peers/peers.ts'
 import { refusedBy } from './peers/records.ts'
 import type { SwarmEvent } from './types.ts'
 
-export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promise<Swarm> {
+export async function createSwarm(options: SwarmOptions, parts: SwarmParts): Promise<Swarm> {
   if (!SWARM_NAME.test(options.swarm))
     throw new WaggleError('E_CONFIG', `"${options.swarm}" cannot be a swarm’s name`, {
       hint: 'Use a-z, 0-9 and hyphens, at most 32 characters.',
     })
-  const self = by.identity.peerId
-  const { clock, log } = by
+  const self = parts.identity.peerId
+  const { clock, log } = parts
   const topic = groupsTopic(options.swarm)
   const onEvent = (event: SwarmEvent) => {
     try {
-      by.onEvent(event)
+      parts.onEvent(event)
     } catch (error) {
       log('error', 'a listener of the swarm failed', { error: String(error) })
     }
   }
-  const parts = await assemble(options, { ...by, topic, onEvent })
-  const { libp2p, gate, connectionLimit, dialBackoff, redial, links, directly, prober, wakeDetector } = parts
-  const { greeter, forgetting, thinning, silence, bandwidth } = parts
-  const { book, neighbours, notices, exchange, offers, states } = parts
+  const assembled = await assemble(options, { ...parts, topic, onEvent })
+  const { libp2p, gate, connectionLimit, dialBackoff, redial, links, directly, prober, wakeDetector } =
+    assembled
+  const { greeter, forgetting, thinning, silence, bandwidth } = assembled
+  const { book, neighbours, notices, exchange, offers, states } = assembled
   const { records, reputation, memory, validator, verifier, publisher, fetcher, heads, isKnown } = exchange
   const { pubsub } = libp2p.services
   let used = 0

@@ -39,38 +39,39 @@ interface TrainLoopParts {
 
 const RETRY_MS = 500
 
-export async function runTrainLoop(by: TrainLoopParts, signal: AbortSignal): Promise<void> {
+export async function runTrainLoop(parts: TrainLoopParts, signal: AbortSignal): Promise<void> {
   let retry = RETRY_MS
-  let waitedSince = by.monotonic()
+  let waitedSince = parts.monotonic()
   let isBusy = false
   while (!signal.aborted) {
-    const seen = by.changed.count
-    await by.core.handleAlarms().catch(by.onError)
-    if (!by.mustWait()) await by.phases.run('meet', {}, () => by.core.testNewcomers()).catch(by.onError)
-    if (!by.mustWait()) await by.exchange().catch(by.onError)
-    const batch = by.mustWait() ? undefined : by.core.nextBatch()
+    const seen = parts.changed.count
+    await parts.core.handleAlarms().catch(parts.onError)
+    if (!parts.mustWait())
+      await parts.phases.run('meet', {}, () => parts.core.testNewcomers()).catch(parts.onError)
+    if (!parts.mustWait()) await parts.exchange().catch(parts.onError)
+    const batch = parts.mustWait() ? undefined : parts.core.nextBatch()
     if (!batch) {
-      await by.onIdle()
+      await parts.onIdle()
       // While the trainer was busy, the limit on waiting own groups was lower.
-      if (isBusy) by.changed.wake()
+      if (isBusy) parts.changed.wake()
       isBusy = false
-      await by.changed.after(seen, signal)
+      await parts.changed.after(seen, signal)
       continue
     }
     isBusy = true
-    const waitSeconds = (by.monotonic() - waitedSince) / 1000
-    by.onBatch(batch.groups)
+    const waitSeconds = (parts.monotonic() - waitedSince) / 1000
+    parts.onBatch(batch.groups)
     try {
-      const report = await by.core.train(batch)
-      if (report) await by.onStep({ ...report, waitSeconds })
+      const report = await parts.core.train(batch)
+      if (report) await parts.onStep({ ...report, waitSeconds })
       retry = RETRY_MS
     } catch (error) {
       if (signal.aborted) return
-      by.onError(error)
-      await by.sleep(retry, signal).catch(() => {})
+      parts.onError(error)
+      await parts.sleep(retry, signal).catch(() => {})
       retry = Math.min(retry * 2, 30_000)
     }
-    by.changed.wake()
-    waitedSince = by.monotonic()
+    parts.changed.wake()
+    waitedSince = parts.monotonic()
   }
 }

@@ -23,10 +23,10 @@ export function openHost(
     tasks,
     paths,
   }: { config: Config; seed: number; tasks: readonly Task[]; paths: { config: string; plugins: string } },
-  by: Omit<PluginHostParts, 'importPlugin'> & { builtIn: readonly Plugin[] },
+  parts: Omit<PluginHostParts, 'importPlugin'> & { builtIn: readonly Plugin[] },
 ): Promise<PluginHost> {
   const files = createPluginFiles({ base: dirname(paths.config), plugins: paths.plugins })
-  return createPluginHost({ ...hostOptions(config, tasks), seed }, { ...by, ...files })
+  return createPluginHost({ ...hostOptions(config, tasks), seed }, { ...parts, ...files })
 }
 
 export interface RoleWish {

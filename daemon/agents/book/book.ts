@@ -61,7 +61,7 @@ const REMEMBERED = 512
 /** A group without calls for this long does not take room from others: its client may have died. */
 const IDLE_MS = 15_000
 
-export function createBook(options: BookOptions, by: BookParts): Book {
+export function createBook(options: BookOptions, parts: BookParts): Book {
   const { rolloutSeconds, maxOpen } = options
   const rollouts = new Map<string, AgentRollout>()
   /** By the digests of keys, so that the time of a look-up reveals nothing about a key. */
@@ -110,7 +110,7 @@ export function createBook(options: BookOptions, by: BookParts): Book {
 
   const handOn = async ({ members }: PendingGroup): Promise<void> => {
     const stale = members.filter(({ counted }) =>
-      counted!.some(({ sample }) => by.isThrownAway(sample.version)),
+      counted!.some(({ sample }) => parts.isThrownAway(sample.version)),
     )
     for (const rollout of stale) drop(rollout, 'rolled back')
     const kept = members.filter((rollout) => !stale.includes(rollout))
@@ -118,9 +118,9 @@ export function createBook(options: BookOptions, by: BookParts): Book {
       for (const rollout of kept) drop(rollout, 'group too small')
       return
     }
-    const group = groupOf(kept, { policy: by.policy(), author: options.author, now: by.now() })!
+    const group = groupOf(kept, { policy: parts.policy(), author: options.author, now: parts.now() })!
     tally.group(group)
-    await by.onGroup(group)
+    await parts.onGroup(group)
     // The group now holds their tokens.
     for (const rollout of kept) rollout.attempts.length = 0
   }
@@ -128,10 +128,10 @@ export function createBook(options: BookOptions, by: BookParts): Book {
   return {
     open(request) {
       if (open >= maxOpen) throw busy(`${open} rollouts are open, and agents.max_open is ${maxOpen}`, 5)
-      const id = `ro-${by.randomBytes(9).toString('base64url')}`
-      const now = by.now()
+      const id = `ro-${parts.randomBytes(9).toString('base64url')}`
+      const now = parts.now()
       const rollout: AgentRollout = {
-        ...{ id, key: `wk-${by.randomBytes(24).toString('base64url')}`, task: request.task },
+        ...{ id, key: `wk-${parts.randomBytes(24).toString('base64url')}`, task: request.task },
         ...{ group: request.group ?? id, mode: request.mode, metadata: request.metadata },
         ...{ openedAt: now, expiresAt: now + rolloutSeconds * 1000, state: 'open', calls: [], attempts: [] },
         ...{ running: 0, activeAt: now, tokens: 0, undelivered: 0 },
@@ -155,7 +155,7 @@ export function createBook(options: BookOptions, by: BookParts): Book {
           { hint: 'Nothing was changed. Send the same reward again to check that it arrived.' },
         )
       }
-      requireUnderWay(rollout, by.now())
+      requireUnderWay(rollout, parts.now())
       for (const id of [...(reward.turns?.keys() ?? []), ...(reward.calls ?? [])])
         if (!rollout.calls.some((call) => call.id === id))
           throw invalid(
@@ -163,7 +163,7 @@ export function createBook(options: BookOptions, by: BookParts): Book {
             'Use the id of an answer of this rollout.',
           )
       rollout.reward = reward
-      rollout.activeAt = by.now()
+      rollout.activeAt = parts.now()
       count(rollout, reward)
       end(rollout, 'rewarded')
       tally.reward(rollout.mode, reward.value)
@@ -189,12 +189,12 @@ export function createBook(options: BookOptions, by: BookParts): Book {
         throw new HttpError(409, 'state_conflict', `rollout ${rollout.id} is already ${rollout.outcome}`)
       }
       if (rollout.state === 'rewarded') return
-      requireUnderWay(rollout, by.now())
+      requireUnderWay(rollout, parts.now())
       rollout.state = 'finished'
     },
 
     async expire() {
-      const now = by.now()
+      const now = parts.now()
       for (const rollout of rollouts.values())
         if (isUnderWay(rollout) && now >= rollout.expiresAt) drop(rollout, 'no reward')
       for (const group of pending.due(now)) await handOn(group)
@@ -202,7 +202,7 @@ export function createBook(options: BookOptions, by: BookParts): Book {
 
     unkept: tally.unkept,
     get active() {
-      return pending.activeSince(by.now() - IDLE_MS)
+      return pending.activeSince(parts.now() - IDLE_MS)
     },
     begins: ({ mode, task, group }) =>
       mode === 'train' && (group === undefined || !pending.hasSeat({ task, group })),

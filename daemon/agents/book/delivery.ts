@@ -21,7 +21,7 @@ interface DeliveryParts {
   onAbandoned(): void
 }
 
-export function createDelivery({ graceMs }: { graceMs: number }, by: DeliveryParts): Delivery {
+export function createDelivery({ graceMs }: { graceMs: number }, parts: DeliveryParts): Delivery {
   let state: Delivery['state'] = 'pending'
   let waiting = 0
   let isClosed = false
@@ -42,7 +42,7 @@ export function createDelivery({ graceMs }: { graceMs: number }, by: DeliveryPar
         if (hasGot) state = 'delivered'
         if (waiting > 0 || state === 'delivered') return
         state = 'lost'
-        if (!isClosed) cancel = by.after(graceMs, by.onAbandoned)
+        if (!isClosed) cancel = parts.after(graceMs, parts.onAbandoned)
       }
       return { got: () => end(true), left: () => end(false) }
     },

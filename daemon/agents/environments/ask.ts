@@ -35,13 +35,13 @@ export interface Replied {
 /** Throws EnvironmentError if no reply comes. A reply with an error status is returned like any other. */
 export async function ask(
   { name, url, path, body, headers, seconds, most, signal }: Asked,
-  by: AskParts,
+  parts: AskParts,
 ): Promise<Replied> {
   const address = url.replace(/\/+$/, '') + path
   const late = new AbortController()
-  const cancel = by.after(seconds * 1000, () => late.abort(new Error(`no reply within ${seconds} s`)))
+  const cancel = parts.after(seconds * 1000, () => late.abort(new Error(`no reply within ${seconds} s`)))
   try {
-    const response = await by.fetch(address, {
+    const response = await parts.fetch(address, {
       signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
       redirect: 'error',
       headers: { ...headers, ...(body ? { 'content-type': 'application/json' } : {}) },

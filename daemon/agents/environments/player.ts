@@ -47,7 +47,7 @@ const LONGEST_PAUSE_MS = 60_000
 export function createPlayer(
   environment: ServedEnvironment,
   { groupSize }: PlayerOptions,
-  by: PlayerParts,
+  parts: PlayerParts,
 ): Player {
   const { name } = environment
   const closing = new AbortController()
@@ -59,7 +59,7 @@ export function createPlayer(
 
   const nextSeat = (): Seat => {
     if (seats.length === 0) {
-      const [seed, prompt] = [by.seed(), {}]
+      const [seed, prompt] = [parts.seed(), {}]
       for (let i = 0; i < groupSize; i++) seats.push({ seed, prompt, isFirst: i === 0 })
     }
     return seats.shift()!
@@ -68,7 +68,7 @@ export function createPlayer(
   const pause = async (ms: number): Promise<void> => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const end = (): void => resolve()
-    const cancel = by.after(ms, end)
+    const cancel = parts.after(ms, end)
     signal.addEventListener('abort', end)
     await promise
     signal.removeEventListener('abort', end)
@@ -80,14 +80,14 @@ export function createPlayer(
     prompt.first ??= text
     if (prompt.first === text || hasWarned) return
     hasWarned = true
-    by.log(
+    parts.log(
       'warn',
       `environment ${name} shows different things for one seed: its groups compare answers to different prompts`,
     )
   }
 
   const episode = async (session: Session, { seed, prompt }: Seat): Promise<void> => {
-    const rollout = by.book.open({ task: name, group: `seed ${seed}`, mode: 'train' })
+    const rollout = parts.book.open({ task: name, group: `seed ${seed}`, mode: 'train' })
     try {
       const { messages: opening, tools } = await session.reset(seed)
       compare(prompt, textOf(opening))
@@ -98,7 +98,7 @@ export function createPlayer(
       while (!isDone && turns.size < environment.turns) {
         let call: Call
         try {
-          call = await by.answer(rollout, { messages, tools })
+          call = await parts.answer(rollout, { messages, tools })
         } catch (error) {
           // The conversation has reached its maximum length, so the episode ends here with what it has earned.
           if (error instanceof HttpError && error.word === 'context_length_exceeded' && turns.size > 0) break
@@ -120,9 +120,9 @@ export function createPlayer(
         throw new EnvironmentError(
           `environment ${name}: an episode earned ${value}, beyond ±${LARGEST_REWARD}`,
         )
-      await by.book.reward(rollout, { value, turns })
+      await parts.book.reward(rollout, { value, turns })
     } catch (error) {
-      by.book.abandon(rollout, 'environment failed')
+      parts.book.abandon(rollout, 'environment failed')
       throw error
     }
   }
@@ -133,12 +133,12 @@ export function createPlayer(
     signal.addEventListener('abort', () => session?.close())
     while (!signal.aborted) {
       const seat = nextSeat()
-      if (seat.isFirst) await by.room(signal)
+      if (seat.isFirst) await parts.room(signal)
       if (signal.aborted) break
       try {
         session ??= await environment.open()
         await episode(session, seat)
-        if (trouble !== undefined) by.log('info', `environment ${name} plays again`)
+        if (trouble !== undefined) parts.log('info', `environment ${name} plays again`)
         trouble = undefined
         failures = 0
       } catch (error) {
@@ -156,7 +156,7 @@ export function createPlayer(
         failures += 1
         const message = error instanceof Error ? error.message : String(error)
         if (trouble === undefined)
-          by.log('warn', isTooLong ? `environment ${name}: ${message}` : `${message}; it is tried again`)
+          parts.log('warn', isTooLong ? `environment ${name}: ${message}` : `${message}; it is tried again`)
         trouble = message
         await pause(Math.min(LONGEST_PAUSE_MS, 500 * 2 ** Math.min(failures, 10)))
       }

@@ -34,7 +34,7 @@ const EXPOSED = 'x-waggle-ignored, retry-after, request-id'
 
 export async function openListener(
   { origins = [], ...options }: ListenerOptions,
-  by: ListenerParts,
+  parts: ListenerParts,
 ): Promise<Listener> {
   let underWay = 0
   /** True if the request was a web page's question whether it may ask. */
@@ -60,7 +60,7 @@ export async function openListener(
     if (isAsked(request, response)) return
     if (path === '/health') return sendJson(response, 200, { status: 'ok' })
     if (underWay > MAX_REQUESTS) throw busy(`${underWay} requests are being answered`)
-    await by.answer(request, response, path)
+    await parts.answer(request, response, path)
   }
 
   const server = createServer(
@@ -71,9 +71,9 @@ export async function openListener(
         underWay -= 1
       })
       const path = pathOf(request)
-      response.setHeader('request-id', `req_${by.requestId()}`)
+      response.setHeader('request-id', `req_${parts.requestId()}`)
       answer(request, response, path).catch((error: unknown) => {
-        if (!(error instanceof WaggleError)) by.onBug(error, path)
+        if (!(error instanceof WaggleError)) parts.onBug(error, path)
         if (response.headersSent) return response.destroy()
         const { status, headers, body } = errorOf(error, path)
         for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)

@@ -41,9 +41,9 @@ const ACTION = /^\/v1\/rollouts\/([\w-]{1,64})(\/calls|\/reward|\/finish)?$/
 
 export async function openServer(
   { listen, context, modelContext }: ServerOptions,
-  by: ServerParts,
+  parts: ServerParts,
 ): Promise<Listener> {
-  const { book, token } = by
+  const { book, token } = parts
   let url = ''
 
   /** The rollout that the request's key belongs to; undefined for the gateway's token. */
@@ -70,8 +70,8 @@ export async function openServer(
 
   const open = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (ownerOf(request)) throw new HttpError(403, 'forbidden', "a rollout's key cannot open rollouts")
-    const asked = openRequest((await readObject(request)).body, by.isTask)
-    if (book.begins(asked)) await by.room()
+    const asked = openRequest((await readObject(request)).body, parts.isTask)
+    if (book.begins(asked)) await parts.room()
     const { id, key, group, expiresAt } = book.open(asked)
     sendJson(response, 200, {
       id,
@@ -107,20 +107,20 @@ export async function openServer(
     if (acted !== undefined) return await act(request, response, acted, action)
     const [, id, rest = path] = OF_ROLLOUT.exec(path) ?? []
     const rollout = id === undefined ? ownerOf(request) : rolloutOf(request, id)
-    if (!rollout) return await by.serving.answer(request, response, rest)
-    await by.modelCalls(request, response, rest, {
+    if (!rollout) return await parts.serving.answer(request, response, rest)
+    await parts.modelCalls(request, response, rest, {
       asker: rollout,
-      call: (identity, make) => by.caller.call(rollout, identity, make),
+      call: (identity, make) => parts.caller.call(rollout, identity, make),
     })
   }
 
   if (!isLoopback(listen))
-    throw new WaggleError('E_PORT', `agents.listen = "${listen}" can be reached by other machines`, {
+    throw new WaggleError('E_PORT', `agents.listen = "${listen}" can be reached parts other machines`, {
       hint: 'Use 127.0.0.1; agents on other machines can come through ssh (`ssh -L`).',
     })
   const listener = await openListener(
     { listen, what: 'the gateway', setting: 'agents.listen' },
-    { answer, onBug: by.onBug, requestId: by.requestId },
+    { answer, onBug: parts.onBug, requestId: parts.requestId },
   )
   url = listener.url
   return listener

@@ -44,7 +44,7 @@ interface AnswersParts {
 
 export function createAnswers(
   { temperature, stopTokens, isInteractive = false }: AnswersOptions,
-  by: AnswersParts,
+  parts: AnswersParts,
 ): Answers {
   const running = new Set<Promise<Sample>>()
   const closing = new AbortController()
@@ -56,14 +56,14 @@ export function createAnswers(
     signal,
     sampling,
   }: AnswerRequest): Promise<Sample> => {
-    const { seed = by.seed(), ...distribution } = sampling ?? { temperature }
+    const { seed = parts.seed(), ...distribution } = sampling ?? { temperature }
     const control = createControl()
     const cut = (): void => control.cut([0])
     signal.addEventListener('abort', cut, { once: true })
-    const started = by.monotonic()
+    const started = parts.monotonic()
     let drawn = 0
     let stopped = Number.POSITIVE_INFINITY
-    const [sample] = await by.sampler.generate(
+    const [sample] = await parts.sampler.generate(
       {
         ...distribution,
         samples: [{ prompt, seed: seed >>> 0 }],
@@ -84,7 +84,7 @@ export function createAnswers(
       },
     )
     signal.removeEventListener('abort', cut)
-    by.onSampled({ seconds: (by.monotonic() - started) / 1000, tokens: sample!.tokens.length })
+    parts.onSampled({ seconds: (parts.monotonic() - started) / 1000, tokens: sample!.tokens.length })
     return upTo(sample!, stopped)
   }
 

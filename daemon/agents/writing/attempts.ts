@@ -74,12 +74,12 @@ export interface Course {
 export type Begin = (request: CallRequest, course: Course) => Attempt
 
 /** The result throws if the prompt cannot be answered. */
-export function createAttempts(options: AttemptsOptions, by: AttemptsParts): Begin {
-  const { tokenizer } = by
+export function createAttempts(options: AttemptsOptions, parts: AttemptsParts): Begin {
+  const { tokenizer } = parts
   return (request, course) => {
     check(request, options)
     const { prompt, promptText, begun, conversation, stop, isEnough } = request
-    const [id, at] = [by.randomBytes(12).toString('hex'), by.now()]
+    const [id, at] = [parts.randomBytes(12).toString('hex'), parts.now()]
     const listeners = new Set<() => void>()
     const drawn: number[] = []
     const cutting = new AbortController()
@@ -88,7 +88,7 @@ export function createAttempts(options: AttemptsOptions, by: AttemptsParts): Beg
       course.forget?.(attempt)
       cutting.abort()
     }
-    const delivery = createDelivery({ graceMs: course.graceMs }, { after: by.after, onAbandoned: cut })
+    const delivery = createDelivery({ graceMs: course.graceMs }, { after: parts.after, onAbandoned: cut })
     const reader = tokenizer.reader()
     const sampled = async (): Promise<Sample> => {
       const sample = await course.write({

@@ -43,7 +43,7 @@ export async function findAll(
 
 export async function decide(
   options: DecideOptions,
-  by: { probe: (options: ProbeOptions) => Promise<Finding> },
+  parts: { probe: (options: ProbeOptions) => Promise<Finding> },
 ): Promise<Choice> {
-  return choose(options.wanted, await findAll(options, by), options.precision)
+  return choose(options.wanted, await findAll(options, parts), options.precision)
 }

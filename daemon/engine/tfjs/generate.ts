@@ -20,18 +20,18 @@ export async function generate(
   request: GenerateRequest,
   /** The current model: weights may change between steps. */
   model: () => Model,
-  by: { steering: Steering; write: Writer } & Pick<Decoding, 'takeWeights'>,
+  parts: { steering: Steering; write: Writer } & Pick<Decoding, 'takeWeights'>,
 ): Promise<Sample[]> {
   checkPrompts(request, model().spec)
   const { samples, slots = DEFAULT_SLOTS } = request
   const order = samples.map((_, i) => i)
   order.sort((a, b) => samples[a]!.prompt.length - samples[b]!.prompt.length || a - b)
-  const endings = createEndings(samples.length, by)
+  const endings = createEndings(samples.length, parts)
   if (request.maxNewTokens > 0)
     while (order.length > 0 && !endings.isAborted()) {
       endings.takeCuts(() => undefined)
       const turn = order.splice(0, slots).filter((sample) => !endings.has(sample))
-      if (turn.length > 0) await decode(request, turn, model, { endings, ...by })
+      if (turn.length > 0) await decode(request, turn, model, { endings, ...parts })
     }
   return endings.results()
 }

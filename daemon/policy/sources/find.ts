@@ -32,7 +32,7 @@ export interface FoundModel {
   commit?: string
 }
 
-export async function findModel(options: FindOptions, by: DownloadParts): Promise<FoundModel> {
+export async function findModel(options: FindOptions, parts: DownloadParts): Promise<FoundModel> {
   const { reference, base, env } = options
   const local = reference.replace(/^~(?=[\\/]|$)/, options.homedir)
   const folder = isAbsolute(local) ? local : resolve(base, local)
@@ -42,7 +42,7 @@ export async function findModel(options: FindOptions, by: DownloadParts): Promis
 
   const { hub } = parsed
   const root = cacheRoot(env, options.homedir)
-  const there = options.refresh ? undefined : await cachedSnapshot({ root, hub }, by)
+  const there = options.refresh ? undefined : await cachedSnapshot({ root, hub }, parts)
   if (there) return { ...there, name: showReference(hub) }
   if (/^(1|true|yes|on)$/i.test(env.HF_HUB_OFFLINE ?? '')) {
     throw new WaggleError('E_MODEL', `${showReference(hub)} is not in ${root}, and HF_HUB_OFFLINE is set`, {
@@ -58,7 +58,7 @@ export async function findModel(options: FindOptions, by: DownloadParts): Promis
       signal: options.signal,
       onProgress: options.onProgress,
     },
-    by,
+    parts,
   )
   return { ...fetched, name: showReference(hub) }
 }

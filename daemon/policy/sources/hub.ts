@@ -47,10 +47,10 @@ const SPARE_BYTES = 256 * 1024 * 1024
 
 export async function downloadModel(
   { hub, root, endpoint = DEFAULT_ENDPOINT, token, signal, onProgress }: DownloadOptions,
-  by: DownloadParts,
+  parts: DownloadParts,
 ): Promise<{ directory: string; commit: string }> {
   const base = checkedEndpoint(endpoint)
-  const fetch = createHubFetch({ endpoint: base, token, signal }, by)
+  const fetch = createHubFetch({ endpoint: base, token, signal }, parts)
   const { commit, listed } = await lookUp(hub, base, boundedFetch(fetch, MAX_ANSWER_BYTES))
   const repository = repositoryFolder(root, hub.name)
   const folders: BlobFolders = { repository, snapshot: join(repository, 'snapshots', commit) }
@@ -68,7 +68,7 @@ export async function downloadModel(
         done += count
         tell()
       }
-      await fetchBlob({ file, url, folders, onBytes, signal }, { fetch, sleep: by.sleep })
+      await fetchBlob({ file, url, folders, onBytes, signal }, { fetch, sleep: parts.sleep })
     }
   }
 
@@ -77,9 +77,9 @@ export async function downloadModel(
   total = sum(small) + sum(files.filter(isWeights))
   await mkdir(repository, { recursive: true })
   await fetchAll(small)
-  const weights = await weightsOf(files, folders, hub, listed, by.disk)
+  const weights = await weightsOf(files, folders, hub, listed, parts.disk)
   total = sum(small) + sum(weights)
-  await requireRoom(weights, folders, by)
+  await requireRoom(weights, folders, parts)
   await fetchAll(weights)
   if (!COMMIT.test(hub.revision)) await writeRef(join(repository, 'refs', ...hub.revision.split('/')), commit)
   return { directory: folders.snapshot, commit }

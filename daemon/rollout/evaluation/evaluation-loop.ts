@@ -75,13 +75,13 @@ const LOOK_SECONDS = 10
 
 export async function runEvaluationLoop(
   options: { settings(): { everySeconds: number; promptsPerTask: number }; maxNewTokens: number },
-  by: EvaluationLoopParts,
+  parts: EvaluationLoopParts,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    const seen = by.changed.count
-    if (by.mustWait()) {
-      await by.changed.after(seen, signal)
+    const seen = parts.changed.count
+    if (parts.mustWait()) {
+      await parts.changed.after(seen, signal)
       continue
     }
     const { promptsPerTask } = options.settings()
@@ -90,17 +90,17 @@ export async function runEvaluationLoop(
         parts: _parts,
         overall: _overall,
         ...evaluation
-      } = await evaluatePolicy({ promptsPerTask, maxNewTokens: options.maxNewTokens, signal }, by)
-      by.onEvaluation(evaluation)
+      } = await evaluatePolicy({ promptsPerTask, maxNewTokens: options.maxNewTokens, signal }, parts)
+      parts.onEvaluation(evaluation)
     } catch (error) {
       if (signal.aborted) return
-      by.onError(error)
+      parts.onError(error)
     }
     // In short waits, because the interval may change meanwhile.
     const leftAfter = (waited: number): number => options.settings().everySeconds - waited
     for (let waited = 0; leftAfter(waited) > 0 && !signal.aborted; waited += LOOK_SECONDS) {
       const left = Math.min(LOOK_SECONDS, leftAfter(waited))
-      await by.sleep(left * 1000, signal).catch(() => {})
+      await parts.sleep(left * 1000, signal).catch(() => {})
     }
   }
 }

@@ -105,10 +105,10 @@ export function park(job: PromptJob, sequences: readonly Sequence[], since: numb
 /** Undefined if the group cannot be resumed, for example because its task is gone. */
 export function resume(
   group: ParkedGroup,
-  by: { tasks: TaskBook; tokenizer: Tokenizer },
+  parts: { tasks: TaskBook; tokenizer: Tokenizer },
 ): { job: PromptJob; sequences: Sequence[]; since: number } | undefined {
   try {
-    return restore(group, by)
+    return restore(group, parts)
   } catch {
     // If it were kept, every round from now on would fail.
     return undefined

@@ -17,14 +17,14 @@ interface PluginWorldParts {
   roles: ReadonlyMap<string, Speaker>
 }
 
-export function createPluginWorld({ limits }: PluginWorldOptions, by: PluginWorldParts): World {
+export function createPluginWorld({ limits }: PluginWorldOptions, parts: PluginWorldParts): World {
   const speakerOf = (role = 'policy'): Speaker => {
-    const speaker = role === 'policy' ? by.policy : by.roles.get(role)
+    const speaker = role === 'policy' ? parts.policy : parts.roles.get(role)
     if (!speaker) throw new RangeError(`there is no model for the role "${role}"`)
     return speaker
   }
   const found = (at: PromptCoordinates) => {
-    const task = by.tasks.find(at.task, at.taskVersion)
+    const task = parts.tasks.find(at.task, at.taskVersion)
     if (!task) throw new RangeError(`there is no task ${at.task} of version ${at.taskVersion} here`)
     return { task, instance: task.generate(at) }
   }
@@ -62,7 +62,7 @@ export function createPluginWorld({ limits }: PluginWorldOptions, by: PluginWorl
       const { task } = found(at)
       return task.verify(instance(at), completion)
     },
-    conditioning: (at, rewrite) => conditioningOf(by.policy.tokenizer, instance(at), rewrite),
-    encode: by.policy.tokenizer.encode,
+    conditioning: (at, rewrite) => conditioningOf(parts.policy.tokenizer, instance(at), rewrite),
+    encode: parts.policy.tokenizer.encode,
   }
 }

@@ -46,10 +46,10 @@ interface Pending {
 export async function answerRequests(
   groups: readonly Group[],
   options: RequestOptions,
-  by: RequestParts,
+  parts: RequestParts,
 ): Promise<{ groups: Group[]; tokens: number }> {
-  const { hooks, tokenizer, tasks } = by
-  const parts = { tokenizer, tasks, compose: hooks.compose.bind(hooks) }
+  const { hooks, tokenizer, tasks } = parts
+  const jobParts = { tokenizer, tasks, compose: hooks.compose.bind(hooks) }
   const answers = new Map<string, Answered>()
   let tokens = 0
   while (hooks.extends && !options.signal?.aborted) {
@@ -59,7 +59,7 @@ export async function answerRequests(
     const pending: Pending[] = []
     for (const work of asked) {
       // Work that cannot be started gives no group, but must not fail the round.
-      const begun = await beginWork(work, options, parts).catch(() => undefined)
+      const begun = await beginWork(work, options, jobParts).catch(() => undefined)
       if (!begun) continue
       const { job, sequences } = begun
       const answer = answerFor(work, answers)
@@ -68,7 +68,7 @@ export async function answerRequests(
       touched.add(answer)
       pending.push(...sequences.map((sequence) => ({ plugin: work.plugin, sequence })))
     }
-    tokens += await writeWithin(pending, options, { ...by, ...parts })
+    tokens += await writeWithin(pending, options, { ...parts, ...jobParts })
     for (const answer of touched) {
       const group = groupOf(answer.written, options, tokenizer, originOf(answer))
       answer.group = group && (await hooks.reward(group))
@@ -136,9 +136,9 @@ function originOf({ plugin, work, written }: Answered): Origin {
 async function writeWithin(
   all: readonly Pending[],
   options: WriteOptions,
-  by: RequestParts & { compose: PluginRound['compose'] },
+  parts: RequestParts & { compose: PluginRound['compose'] },
 ): Promise<number> {
-  const { hooks } = by
+  const { hooks } = parts
   let waiting = all
   let total = 0
   while (waiting.length > 0 && !options.signal?.aborted) {
@@ -155,7 +155,7 @@ async function writeWithin(
     total += await writeSequences(
       now.map(({ sequence }) => sequence),
       options,
-      by,
+      parts,
     )
     for (const [plugin, own] of Map.groupBy(now, (one) => one.plugin))
       hooks.spend(

@@ -57,9 +57,9 @@ export function roomOf({ job, tokens }: Sequence, { maxNewTokens, context }: Wri
 export async function writeSequences(
   sequences: readonly Sequence[],
   options: WriteOptions,
-  by: WriteParts,
+  parts: WriteParts,
 ): Promise<number> {
-  const { sampler, tokenizer, watcher } = by
+  const { sampler, tokenizer, watcher } = parts
   const { signal, maxNewTokens, temperature, onDone } = options
   let total = 0
   /** `running`: tokens of sequences that the sampler is writing. */
@@ -129,7 +129,7 @@ export async function writeSequences(
     }
     // In the order of the sequences, not in the order in which they ended. Parked ones get their reply too.
     for (const sequence of open)
-      if (toReply.has(sequence) && sequence.finish === undefined) await reply(sequence, options, by)
+      if (toReply.has(sequence) && sequence.finish === undefined) await reply(sequence, options, parts)
     if (signal?.aborted) return total
     const stuck = open.find(
       (sequence, i) =>
@@ -140,21 +140,21 @@ export async function writeSequences(
 }
 
 /** Appends the environment's observation, or ends the episode if it does not fit. */
-async function reply(sequence: Sequence, options: WriteOptions, by: WriteParts): Promise<void> {
+async function reply(sequence: Sequence, options: WriteOptions, parts: WriteParts): Promise<void> {
   const { job, play } = sequence
   const turns = play!.turns.map((turn, i) => ({ ...turn, ...sequence.spans[i]! }))
-  const composed = await by.compose?.({
+  const composed = await parts.compose?.({
     prompt: job.prompt,
     question: job.instance.question,
     turn: turns.length,
     observation: play!.observation,
     turns,
   })
-  const plain = by.tokenizer.encodeReply(play!.observation)
-  const safe = (text: string): string => plainText(by.tokenizer, text)
+  const plain = parts.tokenizer.encodeReply(play!.observation)
+  const safe = (text: string): string => plainText(parts.tokenizer, text)
   const shown =
     composed &&
-    by.tokenizer.encodeReply(`${safe(composed.before)}${play!.observation}${safe(composed.after)}`)
+    parts.tokenizer.encodeReply(`${safe(composed.before)}${play!.observation}${safe(composed.after)}`)
   const room = roomOf(sequence, options) - 1
   if (composed && shown && shown.length <= room) {
     sequence.arm = composed.arm

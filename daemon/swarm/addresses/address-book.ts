@@ -30,13 +30,13 @@ interface AddressBookParts {
 }
 
 export class AddressBook {
-  private readonly by: AddressBookParts
+  private readonly parts: AddressBookParts
   private readonly workedOf = new Map<string, string[]>()
   private readonly heardOf = new Map<string, string[]>()
   private readonly ranks = new Map<string, number>()
 
   constructor(_options: object, parts: AddressBookParts) {
-    this.by = parts
+    this.parts = parts
   }
 
   /** This node reached the peer at this address. */
@@ -47,7 +47,7 @@ export class AddressBook {
 
   /** Another peer reported these addresses. Kept in memory only; the latest report replaces earlier ones. */
   heard(peer: string, addresses: readonly string[]): void {
-    remember(this.heardOf, peer, shuffled(addresses, this.by.random).slice(0, MAX_HEARSAY))
+    remember(this.heardOf, peer, shuffled(addresses, this.parts.random).slice(0, MAX_HEARSAY))
   }
 
   /**
@@ -77,9 +77,12 @@ export class AddressBook {
       signed.map((one) => one.multiaddr.toString()),
       SIGNED,
     )
-    add(this.by.nearby(id), HEARSAY)
+    add(this.parts.nearby(id), HEARSAY)
     if (!hearsay && found.size > 0) return [...found.values()]
-    add([...(this.heardOf.get(id) ?? []), ...shuffled(said, this.by.random).slice(0, MAX_HEARSAY)], HEARSAY)
+    add(
+      [...(this.heardOf.get(id) ?? []), ...shuffled(said, this.parts.random).slice(0, MAX_HEARSAY)],
+      HEARSAY,
+    )
     return [...found.values()]
   }
 
@@ -102,7 +105,7 @@ export class AddressBook {
   }
 
   private async stored(peer: PeerId): Promise<Address[]> {
-    const record = await this.by
+    const record = await this.parts
       .libp2p()
       .peerStore.get(peer)
       .catch(() => undefined)

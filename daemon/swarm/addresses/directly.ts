@@ -21,7 +21,7 @@ interface DirectlyParts {
 }
 
 export class Directly {
-  private readonly by: DirectlyParts
+  private readonly parts: DirectlyParts
   private stopped = false
   private readonly onOpen = ({ detail }: CustomEvent<Connection>) => {
     // Only the side that dialled through the relay upgrades; if both did, there would be two connections.
@@ -29,20 +29,20 @@ export class Directly {
   }
 
   constructor(_options: object, parts: DirectlyParts) {
-    this.by = parts
+    this.parts = parts
   }
 
   start(): void {
-    this.by.libp2p.addEventListener('connection:open', this.onOpen)
+    this.parts.libp2p.addEventListener('connection:open', this.onOpen)
   }
 
   stop(): void {
     this.stopped = true
-    this.by.libp2p.removeEventListener('connection:open', this.onOpen)
+    this.parts.libp2p.removeEventListener('connection:open', this.onOpen)
   }
 
   private async upgrade(relayed: Connection): Promise<void> {
-    const { libp2p, clock, log } = this.by
+    const { libp2p, clock, log } = this.parts
     const peer = relayed.remotePeer
     for (const wait of WAITS_MS) {
       await new Promise<void>((resolve) => clock.after(wait, resolve))

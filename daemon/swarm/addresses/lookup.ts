@@ -20,16 +20,16 @@ interface LookupParts {
 }
 
 export class Lookup {
-  private readonly by: LookupParts
+  private readonly parts: LookupParts
   private readonly askedAt = new Map<string, number>()
 
   constructor(_options: object, parts: LookupParts) {
-    this.by = parts
+    this.parts = parts
   }
 
   /** Resolves with true if there are new addresses to try, which are then in libp2p's peer store. Never rejects. */
   async find(peer: PeerId, signal?: AbortSignal): Promise<boolean> {
-    const { libp2p, clock, onLearned } = this.by
+    const { libp2p, clock, onLearned } = this.parts
     // There is nobody to ask.
     if (libp2p.getPeers().length === 0) return false
     const id = peer.toString()
@@ -52,7 +52,7 @@ export class Lookup {
   }
 
   private async addresses(peer: PeerId): Promise<Set<string>> {
-    const record = await this.by.libp2p.peerStore.get(peer).catch(() => undefined)
+    const record = await this.parts.libp2p.peerStore.get(peer).catch(() => undefined)
     return new Set((record?.addresses ?? []).map(({ multiaddr }) => multiaddr.toString()))
   }
 }

@@ -26,14 +26,14 @@ interface NeighboursParts {
 
 export class Neighbours {
   private readonly lan: Lan
-  private readonly by: NeighboursParts
+  private readonly parts: NeighboursParts
   /** By peer ID, least recently seen first. */
   private readonly seen = new Map<string, { addresses: string[]; at: number }>()
   private cancel: (() => void) | undefined
 
   constructor({ lan }: { lan: Lan }, parts: NeighboursParts) {
     this.lan = lan
-    this.by = parts
+    this.parts = parts
   }
 
   stop(): void {
@@ -42,7 +42,7 @@ export class Neighbours {
 
   /** True if it was not seen before. */
   see(id: string, addresses: readonly string[]): boolean {
-    const { clock, dial } = this.by
+    const { clock, dial } = this.parts
     const isNew = !this.seen.delete(id)
     if (this.seen.size >= MAX_SEEN) this.seen.delete(this.seen.keys().next().value!)
     this.seen.set(id, { addresses: addresses.slice(0, MAX_ADDRESSES), at: clock.now() })
@@ -57,17 +57,17 @@ export class Neighbours {
 
   addresses(id: string): readonly string[] {
     const found = this.seen.get(id)
-    return found && this.by.clock.now() - found.at < FORGET_MS ? found.addresses : []
+    return found && this.parts.clock.now() - found.at < FORGET_MS ? found.addresses : []
   }
 
   private tell(): void {
     const ids = [...this.seen.keys()].reverse()
     const [first] = ids
-    if (first === undefined || this.by.hasCompany()) return
+    if (first === undefined || this.parts.hasCompany()) return
     const names = ids.slice(0, NAMED).map((id) => `${peerName(id)} ${id}`)
     const more = ids.length > NAMED ? ` and ${ids.length - NAMED} more` : ''
     const one = ids.length === 1
-    this.by.notice(
+    this.parts.notice(
       `${one ? 'another node is' : `${ids.length} other nodes are`} on this network and not joined: ${names.join(', ')}${more}`,
       `\`waggle join ${first}\` joins ${one ? 'it' : 'the first'}; swarm.lan = "open" in the config joins whoever is there.`,
     )

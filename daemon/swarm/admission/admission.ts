@@ -110,7 +110,7 @@ export class Admission {
   private readonly sentContents = new SeenSet({ capacity: RECENT_FRAMES })
   private readonly seenContent: SeenContent
   private readonly options: Required<AdmissionOptions>
-  private readonly by: AdmissionParts
+  private readonly parts: AdmissionParts
   private readonly startedAt: number
   /** Groups per author, whichever peer forwards them. */
   private readonly authors: Quota
@@ -130,7 +130,7 @@ export class Admission {
       ...{ maxAgeMs: HOUR_MS / 2, maxSkewMs: 1.1 * HOUR_MS, carry: false },
       ...{ filterEntries: undefined, ...options },
     }
-    this.by = parts
+    this.parts = parts
     this.seenContent = parts.seenContent ?? new SeenContent({}, parts)
     this.startedAt = parts.clock.now()
     const { maxAgeMs, maxSkewMs, filterEntries } = this.options
@@ -160,7 +160,7 @@ export class Admission {
 
   /** Never throws. `source` is the peer that delivered the message; its own quotas have already been applied. */
   screen(bytes: Uint8Array, source: string, { fetched = false } = {}): Screening {
-    const { records } = this.by
+    const { records } = this.parts
     const from = records.touch(source)
     from.framesIn++
     let frame: Frame
@@ -180,15 +180,15 @@ export class Admission {
     const weight = this.trust(from)
     // Before the signature: whoever delivered too much that nobody needs has no more of the kind looked at.
     if (!this.isKnown(said.author) && !this.introductions.has(source, 1 / Math.max(1, weight))) {
-      this.by.onUnneeded?.(source)
+      this.parts.onUnneeded?.(source)
       return this.refuse('quota', source)
     }
     const fits = fetched ? this.fitsFetched(source, weight) : this.shares.take(source, weight)
     if (!fits) return this.refuse('quota', source)
-    if (!(this.by.isAuthentic ?? isAuthentic)(frame)) return this.refuse('signature', source)
+    if (!(this.parts.isAuthentic ?? isAuthentic)(frame)) return this.refuse('signature', source)
     this.frames.add(mark)
     if (said.author === this.options.self) {
-      if (this.isImpostor(said)) this.by.onImpostor()
+      if (this.isImpostor(said)) this.parts.onImpostor()
       return this.refuse('own', source)
     }
     const wrong = this.judge(said, source, fetched)
@@ -209,11 +209,11 @@ export class Admission {
    */
   introduces({ author }: SharedGroup, source: string): boolean {
     if (this.isKnown(author)) return true
-    return this.introductions.take(source, 1 / Math.max(1, this.trust(this.by.records.touch(source))))
+    return this.introductions.take(source, 1 / Math.max(1, this.trust(this.parts.records.touch(source))))
   }
 
   private isKnown(author: string): boolean {
-    return this.by.isKnown?.(author) ?? false
+    return this.parts.isKnown?.(author) ?? false
   }
 
   /** Remembers a frame of this node, so that neither its echo nor a copy of its content counts as new. */
@@ -232,7 +232,7 @@ export class Admission {
    * behind and writes the same again.
    */
   private isImpostor(said: SharedGroup | Announcement): boolean {
-    const age = this.by.clock.now() - said.createdAt
+    const age = this.parts.clock.now() - said.createdAt
     if (said.createdAt < this.startedAt || age > this.options.maxAgeMs) return false
     // An earlier run may have written a future date, before the clock was corrected.
     if (!('rollouts' in said)) return age >= 0
@@ -250,8 +250,8 @@ export class Admission {
   /** The peer's weight: grows to 16 with its number of good groups and the time since the first; else at most 1. */
   private trust({ id, verified, verifiedSince = Number.POSITIVE_INFINITY }: PeerRecord): number {
     // The user chose this peer, so it is not one of a crowd of fake identities.
-    if (this.by.isWanted?.(id)) return MAX_TRUST
-    const known = this.by.clock.now() - verifiedSince
+    if (this.parts.isWanted?.(id)) return MAX_TRUST
+    const known = this.parts.clock.now() - verifiedSince
     const earned = Math.min(MAX_TRUST, known / TRUST_MS, verified / 4)
     if (earned < 1) return this.newcomers.take(id) ? 1 : Math.max(LATE, earned)
     this.newcomers.leave(id)
@@ -260,7 +260,7 @@ export class Admission {
 
   /** Checks after the signature, charged to the author. Undefined if the message passes all. */
   private judge(said: SharedGroup | Announcement, source: string, fetched: boolean): Screening | undefined {
-    const { clock, tasks, isMuted } = this.by
+    const { clock, tasks, isMuted } = this.parts
     const { prompt, author } = said
     const refuse = (reason: Reason, peer = author) => this.refuse(reason, peer, prompt.task, author)
     if (isMuted(author)) return refuse('muted')
@@ -273,14 +273,14 @@ export class Admission {
     if ('arm' in said && !this.options.carry && !this.options.arms.includes(said.arm)) return refuse('arm')
     const age = clock.now() - said.createdAt
     // A forwarded message may have been delayed, so it tells nothing about the author's clock.
-    if (source === author && !fetched) this.by.onDated?.(author, -age)
+    if (source === author && !fetched) this.parts.onDated?.(author, -age)
     if (age > this.options.maxAgeMs + this.options.maxSkewMs) return refuse('stale')
     if (age < -this.options.maxSkewMs) return refuse('future')
     return undefined
   }
 
   private refuse(reason: Reason, peer: string, task?: string, author?: string): Screening {
-    this.by.records.refuse(peer, reason)
+    this.parts.records.refuse(peer, reason)
     return { refused: reason, ...(task && { task }), ...(author && { author }) }
   }
 }

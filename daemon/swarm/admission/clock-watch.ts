@@ -9,17 +9,17 @@ const REMEMBER_MS = 10 * 60_000
 const AUTHORS = 64
 
 export class ClockWatch {
-  private readonly by: { clock: Clock; onOff(message: string): void; onRight(): void }
+  private readonly parts: { clock: Clock; onOff(message: string): void; onRight(): void }
   /** By author, newest last: time of its last message, and how far its clock is ahead of this node's. */
   private readonly seen = new Map<string, { at: number; aheadMs: number }>()
 
   constructor(_options: object, parts: { clock: Clock; onOff(message: string): void; onRight(): void }) {
-    this.by = parts
+    this.parts = parts
   }
 
   /** A directly connected author has just dated a message with its own clock. */
   dated(author: string, aheadMs: number): void {
-    const now = this.by.clock.now()
+    const now = this.parts.clock.now()
     this.seen.delete(author)
     this.seen.set(author, { at: now, aheadMs })
     for (const [one, { at }] of this.seen)
@@ -28,9 +28,9 @@ export class ClockWatch {
     // With an even number, take the middle value nearer to zero.
     const middle = sorted.slice((sorted.length - 1) >> 1, (sorted.length >> 1) + 1)
     const median = middle.reduce((least, one) => (Math.abs(one) < Math.abs(least) ? one : least))
-    if (Math.abs(median) <= OFF_MS) this.by.onRight()
+    if (Math.abs(median) <= OFF_MS) this.parts.onRight()
     else
-      this.by.onOff(
+      this.parts.onOff(
         `this node’s clock is ${durationOf(Math.abs(median))} ${median > 0 ? 'behind' : 'ahead of'} ${
           sorted.length === 1 ? 'its peer’s' : `those of its ${sorted.length} peers`
         }`,

@@ -77,7 +77,7 @@ const OVER_MS = 1000
 const EXCESS = { perSecond: 400, burstSeconds: 0.5, spare: 0 }
 
 export class GossipValidator {
-  private readonly by: GossipValidatorParts
+  private readonly parts: GossipValidatorParts
   /** A relay forwards without verifying: it does not train. */
   private readonly carry: boolean
   private readonly queue: FreshQueue<Admitted>
@@ -90,46 +90,46 @@ export class GossipValidator {
   /** When a group was last admitted, from gossip or a fetch. */
   lastAdmittedAt: number | undefined
 
-  constructor({ carry = false }: { carry?: boolean }, by: GossipValidatorParts) {
-    this.by = by
+  constructor({ carry = false }: { carry?: boolean }, parts: GossipValidatorParts) {
+    this.parts = parts
     this.carry = carry
     this.turns = new Turns(TURNS, {
       costOf: (verdict) => (verdict === TopicValidatorResult.Accept ? 1 : REFUSAL_COST),
-      soon: by.soon,
+      soon: parts.soon,
     })
     this.queue = new FreshQueue(QUEUE, {
-      soon: by.soon,
-      now: () => by.clock.now(),
+      soon: parts.soon,
+      now: () => parts.clock.now(),
       work: (admitted) => this.verify(admitted),
       // Identities are free, so groups of unknown authors are queued under the peer that delivered them.
-      ownerOf: ({ group, source }) => (by.isKnown?.(group.author) ? group.author : source),
+      ownerOf: ({ group, source }) => (parts.isKnown?.(group.author) ? group.author : source),
       dropped: ({ group }) => this.refused(group.author, 'busy', group.prompt.task),
     })
-    this.excess = new FairShare(EXCESS, by)
+    this.excess = new FairShare(EXCESS, parts)
     this.meters = {
-      frames: new Meter(LIMITS.frames, by),
-      bytes: new Meter(LIMITS.bytes, by),
-      messages: new Meter(LIMITS.messages, by),
-      control: new Meter(LIMITS.control, by),
+      frames: new Meter(LIMITS.frames, parts),
+      bytes: new Meter(LIMITS.bytes, parts),
+      messages: new Meter(LIMITS.messages, parts),
+      control: new Meter(LIMITS.control, parts),
     }
     this.guard = {
       frame: (peer, size) => {
-        by.records.received(peer, size)
+        parts.records.received(peer, size)
         // Such data was still in flight when the peer was cut off.
-        if (by.reputation.isCut(peer)) return false
+        if (parts.reputation.isCut(peer)) return false
         return this.within('frames', peer, 1) && this.within('bytes', peer, size)
       },
       rpc: (peer, { messages, control }) =>
         this.within('control', peer, control) && this.within('messages', peer, messages),
-      sent: (peer, bytes) => by.records.sent(peer, bytes),
+      sent: (peer, bytes) => parts.records.sent(peer, bytes),
       busy: (peer) => {
         // Peers within their quotas are never paused, since they also forward other peers' messages.
-        if (by.clock.now() - (this.overAt.get(peer) ?? 0) < OVER_MS) by.slow(peer, TURN_MS)
+        if (parts.clock.now() - (this.overAt.get(peer) ?? 0) < OVER_MS) parts.slow(peer, TURN_MS)
       },
       malformed: (peer) => this.charge(peer, 'schema'),
       oversize: (peer) => {
-        by.records.refuse(peer, 'size')
-        by.reputation.offend(peer, 'oversize')
+        parts.records.refuse(peer, 'size')
+        parts.reputation.offend(peer, 'oversize')
       },
     }
   }
@@ -153,49 +153,49 @@ export class GossipValidator {
       claimedAuthor(message.data),
       () => this.judge(source, message),
       () => {
-        this.by.records.refuse(source, 'busy')
-        this.by.forget(message)
+        this.parts.records.refuse(source, 'busy')
+        this.parts.forget(message)
         return TopicValidatorResult.Ignore
       },
     )
 
   private judge(source: string, message: { data: Uint8Array }): TopicValidatorResult {
     // The peer may have been cut off while the message waited.
-    if (this.by.reputation.isCut(source)) return TopicValidatorResult.Ignore
+    if (this.parts.reputation.isCut(source)) return TopicValidatorResult.Ignore
     try {
-      const before = this.by.records.get(source)?.refused.get('quota')
+      const before = this.parts.records.get(source)?.refused.get('quota')
       const reason = this.receive(message.data, source)
       if (reason === undefined)
-        return this.by.isBehind() ? TopicValidatorResult.Ignore : TopicValidatorResult.Accept
+        return this.parts.isBehind() ? TopicValidatorResult.Ignore : TopicValidatorResult.Accept
       // Only this source's share is used up; another peer may still deliver the message.
-      if (reason === 'quota' && this.by.records.get(source)?.refused.get('quota') !== before)
-        this.by.forget(message)
+      if (reason === 'quota' && this.parts.records.get(source)?.refused.get('quota') !== before)
+        this.parts.forget(message)
       return verdictOf(reason) === 'reject' ? TopicValidatorResult.Reject : TopicValidatorResult.Ignore
     } catch (error) {
-      this.by.log('error', 'admission failed', { error: String(error) })
+      this.parts.log('error', 'admission failed', { error: String(error) })
       return TopicValidatorResult.Ignore
     }
   }
 
   /** Admits a frame from gossip or a fetch. Returns the reason if it is refused. */
   receive(frame: Uint8Array, source: string, options: { fetched?: boolean } = {}): Reason | undefined {
-    const result = this.by.admission.screen(frame, source, options)
+    const result = this.parts.admission.screen(frame, source, options)
     if ('admitted' in result) {
-      this.lastAdmittedAt = this.by.clock.now()
-      this.by.onAdmitted(frame, result.admitted.group.prompt.task)
+      this.lastAdmittedAt = this.parts.clock.now()
+      this.parts.onAdmitted(frame, result.admitted.group.prompt.task)
       if (!this.carry) this.queue.push(result.admitted)
       return undefined
     }
     if ('announced' in result) {
-      this.by.onAnnounced(result.announced, source)
+      this.parts.onAnnounced(result.announced, source)
       return undefined
     }
     const { refused: reason, task, author } = result
-    if (verdictOf(reason) === 'reject') this.by.reputation.offend(source, 'reject')
-    else if (author !== undefined && BY_AUTHOR.has(reason)) this.by.reputation.offend(author, 'reject')
+    if (verdictOf(reason) === 'reject') this.parts.reputation.offend(source, 'reject')
+    else if (author !== undefined && BY_AUTHOR.has(reason)) this.parts.reputation.offend(author, 'reject')
     // These are routine in a busy swarm and would bury the events that matter.
     if (reason !== 'duplicate' && reason !== 'own' && reason !== 'quota')
-      this.by.onEvent({ type: 'refused', peer: author ?? source, reason, ...(task && { task }) })
+      this.parts.onEvent({ type: 'refused', peer: author ?? source, reason, ...(task && { task }) })
     return reason
   }
 
@@ -205,7 +205,7 @@ export class GossipValidator {
   }
 
   private *verify(admitted: Admitted): Generator<void> {
-    const { verifier, records, onGroup, log } = this.by
+    const { verifier, records, onGroup, log } = this.parts
     const { group: shared } = admitted
     try {
       const result = yield* verifier.steps(admitted)
@@ -217,10 +217,10 @@ export class GossipValidator {
       if (
         rewards.length > 0 &&
         isZeroSignal(rewards) &&
-        !this.by.admission.introduces(shared, admitted.source)
+        !this.parts.admission.introduces(shared, admitted.source)
       ) {
         this.refused(admitted.source, 'unneeded', shared.prompt.task)
-        this.by.onUnneeded?.(admitted.source)
+        this.parts.onUnneeded?.(admitted.source)
         return
       }
       if ('refused' in result) {
@@ -228,7 +228,7 @@ export class GossipValidator {
         return
       }
       record.verified++
-      record.verifiedSince ??= this.by.clock.now()
+      record.verifiedSince ??= this.parts.clock.now()
       this.verified++
       onGroup(result.group)
     } catch (error) {
@@ -238,13 +238,13 @@ export class GossipValidator {
   }
 
   private refused(peer: string, reason: Reason, task: string): void {
-    this.by.records.refuse(peer, reason)
-    this.by.onEvent({ type: 'refused', peer, reason, task })
+    this.parts.records.refuse(peer, reason)
+    this.parts.onEvent({ type: 'refused', peer, reason, task })
   }
 
   private charge(peer: string, reason: Reason): void {
-    this.by.records.refuse(peer, reason)
-    this.by.reputation.offend(peer, 'malformed')
+    this.parts.records.refuse(peer, reason)
+    this.parts.reputation.offend(peer, 'malformed')
   }
 
   private within(what: keyof typeof LIMITS, peer: string, cost: number): boolean {
@@ -252,14 +252,14 @@ export class GossipValidator {
     const level = this.meters[what].take(peer, cost)
     if (level === 'fine') return true
     this.overAt.delete(peer)
-    this.overAt.set(peer, this.by.clock.now())
+    this.overAt.set(peer, this.parts.clock.now())
     if (this.overAt.size > MAX_KNOWN_PEERS) this.overAt.delete(this.overAt.keys().next().value!)
     const wait = this.excess.owe(peer, what === 'bytes' || what === 'control' ? 1 : cost)
-    if (wait > 0) this.by.slow(peer, wait)
+    if (wait > 0) this.parts.slow(peer, wait)
     // Gossip needs the control messages in the RPC, and the RPC's contents have their own quotas.
     if (level === 'over' && what === 'frames') return true
-    this.by.records.refuse(peer, 'quota')
-    if (level === 'flood') this.by.reputation.offend(peer, 'flood')
+    this.parts.records.refuse(peer, 'quota')
+    if (level === 'flood') this.parts.reputation.offend(peer, 'flood')
     return false
   }
 }

@@ -32,7 +32,7 @@ export class FreshQueue<Item extends { bytes: number }> {
    */
   constructor(
     options: QueueOptions,
-    by: {
+    parts: {
       now(): number
       work(item: Item): Iterator<unknown>
       dropped(item: Item): void
@@ -41,11 +41,11 @@ export class FreshQueue<Item extends { bytes: number }> {
     },
   ) {
     this.options = options
-    this.now = by.now
-    this.work = by.work
-    this.dropped = by.dropped
-    this.ownerOf = by.ownerOf
-    this.soon = by.soon ?? setImmediate
+    this.now = parts.now
+    this.work = parts.work
+    this.dropped = parts.dropped
+    this.ownerOf = parts.ownerOf
+    this.soon = parts.soon ?? setImmediate
   }
 
   get length(): number {

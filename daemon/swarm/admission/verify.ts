@@ -43,7 +43,7 @@ const MEAN_TOKEN_CHARS = 6
 
 export class Verifier {
   private readonly options: VerifierOptions
-  private readonly by: VerifierParts
+  private readonly parts: VerifierParts
   /** Completions left out because this node's tokenizer cannot represent them. */
   droppedTexts = 0
   private readonly copies: Copies
@@ -51,7 +51,7 @@ export class Verifier {
 
   constructor(options: VerifierOptions, parts: VerifierParts) {
     this.options = options
-    this.by = parts
+    this.parts = parts
     this.seenContent = parts.seenContent ?? new SeenContent({}, parts)
     this.copies = new Copies({}, { isKnown: (author) => parts.isKnown?.(author) ?? false })
   }
@@ -76,7 +76,7 @@ export class Verifier {
   }
 
   private *attempt({ group: shared, source }: Admitted): Generator<void, Verification> {
-    const { tasks, codec, clock, version } = this.by
+    const { tasks, codec, clock, version } = this.parts
     const { seenContent } = this
     const { prompt, author, arm, policy } = shared
     const task = tasks.find(prompt.task, prompt.taskVersion)
@@ -119,7 +119,7 @@ export class Verifier {
     this.copies.admit(said)
     const id = seenContent.admit(author, content.id)
     // The text is remembered anyway, so that no other author can copy it to get known.
-    if (isZeroSignal(rewards) && !(policy.tokenizer === codec.tokenizer && this.by.isUnknown?.(author)))
+    if (isZeroSignal(rewards) && !(policy.tokenizer === codec.tokenizer && this.parts.isUnknown?.(author)))
       return { refused: 'zeroSignal', rewards }
     const group: Group = {
       id,

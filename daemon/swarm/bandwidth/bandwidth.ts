@@ -63,7 +63,7 @@ type Rate = 'up_kb_per_second' | 'down_kb_per_second'
 
 export class Bandwidth {
   private readonly limits: () => BandwidthLimits
-  private readonly by: BandwidthParts
+  private readonly parts: BandwidthParts
   private readonly month: Month
   private readonly paces: Record<Rate, Pace> = {
     up_kb_per_second: new Pace(),
@@ -87,7 +87,7 @@ export class Bandwidth {
     parts: BandwidthParts,
   ) {
     this.limits = limits
-    this.by = parts
+    this.parts = parts
     this.month = new Month({}, parts)
   }
 
@@ -109,11 +109,11 @@ export class Bandwidth {
 
   /** Sending has exceeded the limit for so long that only what peers wait for should be sent. */
   get isBehind(): boolean {
-    return this.waiting.size > 0 && this.by.clock.now() - this.busySince > BEHIND_MS
+    return this.waiting.size > 0 && this.parts.clock.now() - this.busySince > BEHIND_MS
   }
 
   use(): NetworkUse {
-    const now = this.by.clock.now()
+    const now = this.parts.clock.now()
     const holds: LimitHold[] = []
     const hold = (limit: LimitName, reason: string) => {
       const found = this.held.get(limit)
@@ -167,7 +167,7 @@ export class Bandwidth {
 
   private spend(rate: Rate, bytes: number): void {
     this.month.add(bytes)
-    this.paces[rate].spend(bytes, this.limits()[rate] * KB, this.by.clock.now())
+    this.paces[rate].spend(bytes, this.limits()[rate] * KB, this.parts.clock.now())
     if (this.isOff !== this.wasOff) this.tellOff()
   }
 
@@ -178,7 +178,7 @@ export class Bandwidth {
     if (isTurn) this.turn = undefined
     if (isTurn && wait === 0) return true
     if (wait > 0) this.hold('up_kb_per_second')
-    const now = this.by.clock.now()
+    const now = this.parts.clock.now()
     if (this.waiting.size === 0 && now - this.idleSince > REFILL_MS) this.busySince = now
     this.waiting.add(connection)
     this.nextTurn(wait)
@@ -186,18 +186,18 @@ export class Bandwidth {
   }
 
   private stopWaiting(connection: Inner): void {
-    if (this.waiting.delete(connection) && this.waiting.size === 0) this.idleSince = this.by.clock.now()
+    if (this.waiting.delete(connection) && this.waiting.size === 0) this.idleSince = this.parts.clock.now()
   }
 
   private upWaitMs(): number {
-    return this.paces.up_kb_per_second.waitMs(this.limits().up_kb_per_second * KB, this.by.clock.now())
+    return this.paces.up_kb_per_second.waitMs(this.limits().up_kb_per_second * KB, this.parts.clock.now())
   }
 
   /** Connections take turns, one piece each. */
   private nextTurn(wait: number): void {
     if (this.isTurnDue) return
     this.isTurnDue = true
-    this.by.clock.after(wait, () => {
+    this.parts.clock.after(wait, () => {
       this.isTurnDue = false
       const [next] = this.waiting
       if (next === undefined) return
@@ -212,20 +212,20 @@ export class Bandwidth {
 
   private pause(): void {
     const perSecond = this.limits().down_kb_per_second * KB
-    const wait = this.paces.down_kb_per_second.waitMs(perSecond, this.by.clock.now())
+    const wait = this.paces.down_kb_per_second.waitMs(perSecond, this.parts.clock.now())
     if (wait === 0) return
     this.hold('down_kb_per_second')
     for (const connection of this.connections) attempt(connection, 'pause')
     if (this.isPaused) return
     this.isPaused = true
-    this.by.clock.after(Math.min(wait, LONGEST_PAUSE_MS), () => {
+    this.parts.clock.after(Math.min(wait, LONGEST_PAUSE_MS), () => {
       this.isPaused = false
       for (const connection of this.connections) attempt(connection, 'resume')
     })
   }
 
   private hold(limit: LimitName): void {
-    const now = this.by.clock.now()
+    const now = this.parts.clock.now()
     const found = this.held.get(limit)
     const goesOn = found && (limit === 'network_gb_per_month' || now - found.seen <= LASTS_MS)
     this.held.set(limit, { since: goesOn ? found.since : now, seen: now })
@@ -236,16 +236,16 @@ export class Bandwidth {
     void this.month
       .save()
       .catch((error) =>
-        this.by.log('warn', 'the traffic of this month is not saved', { error: String(error) }),
+        this.parts.log('warn', 'the traffic of this month is not saved', { error: String(error) }),
       )
-    this.cancelCheck = this.by.clock.after(CHECK_MS, () => this.check())
+    this.cancelCheck = this.parts.clock.after(CHECK_MS, () => this.check())
   }
 
   private tellOff(): void {
     this.wasOff = this.isOff
     if (this.wasOff) this.hold('network_gb_per_month')
     // Deferred, since a connection that onOff closes may be sending now.
-    this.by.clock.after(0, () => this.by.onOff(this.isOff))
+    this.parts.clock.after(0, () => this.parts.onOff(this.isOff))
   }
 }
 

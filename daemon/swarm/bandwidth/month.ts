@@ -15,19 +15,19 @@ function monthOf(time: number): string {
 }
 
 export class Month {
-  private readonly by: { clock: Clock; datastore: Datastore | undefined }
+  private readonly parts: { clock: Clock; datastore: Datastore | undefined }
   private month: string
   private counted = 0
   private saved = 0
 
   constructor(_options: object, parts: { clock: Clock; datastore: Datastore | undefined }) {
-    this.by = parts
+    this.parts = parts
     this.month = monthOf(parts.clock.now())
   }
 
   /** Bytes so far this month. */
   get bytes(): number {
-    const month = monthOf(this.by.clock.now())
+    const month = monthOf(this.parts.clock.now())
     if (month !== this.month) {
       this.month = month
       this.counted = 0
@@ -41,7 +41,7 @@ export class Month {
   }
 
   async load(): Promise<void> {
-    const { datastore } = this.by
+    const { datastore } = this.parts
     if (!datastore || !(await datastore.has(KEY))) return
     try {
       const { month, bytes } = JSON.parse(Buffer.from(await datastore.get(KEY)).toString())
@@ -57,6 +57,6 @@ export class Month {
     const { bytes, month } = this
     if (bytes - this.saved < atLeast) return
     this.saved = bytes
-    await this.by.datastore?.put(KEY, Buffer.from(JSON.stringify({ month, bytes })))
+    await this.parts.datastore?.put(KEY, Buffer.from(JSON.stringify({ month, bytes })))
   }
 }

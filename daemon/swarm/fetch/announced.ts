@@ -44,7 +44,7 @@ interface Owner {
 }
 
 export class Announced {
-  private readonly by: AnnouncedParts
+  private readonly parts: AnnouncedParts
   private readonly hashes = new Set<string>()
   /** The owner whose turn is next comes first. */
   private readonly owners = new Map<string, Owner>()
@@ -53,7 +53,7 @@ export class Announced {
   private underWay = 0
 
   constructor(_options: object, parts: AnnouncedParts) {
-    this.by = parts
+    this.parts = parts
   }
 
   add(body: AnnouncedBody): void {
@@ -84,13 +84,13 @@ export class Announced {
   private async attempt(job: Job, owner: Owner): Promise<void> {
     this.underWay++
     owner.underWay++
-    const came = await this.by.fetch(job.hash, job.sources)
+    const came = await this.parts.fetch(job.hash, job.sources)
     this.underWay--
     owner.underWay--
     const wait = AGAIN_MS[job.tries++]
     if (came || wait === undefined) this.end(job, owner, came)
     else
-      this.by.clock.after(wait, () => {
+      this.parts.clock.after(wait, () => {
         owner.ready.push(job)
         this.next()
       })
@@ -104,6 +104,6 @@ export class Announced {
     this.silent.delete(name)
     if (silent > 0) this.silent.set(name, Math.min(silent, 8))
     if (this.silent.size > OWNERS) this.silent.delete(this.silent.keys().next().value!)
-    if (!came) this.by.onSilent(name)
+    if (!came) this.parts.onSilent(name)
   }
 }

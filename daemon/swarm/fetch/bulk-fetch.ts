@@ -49,7 +49,7 @@ export interface BulkFetched {
 
 export async function bulkFetch(
   options: BulkFetchOptions,
-  by: { libp2p: SwarmNode; traffic: Traffic; clock: Clock; log: Log },
+  parts: { libp2p: SwarmNode; traffic: Traffic; clock: Clock; log: Log },
 ): Promise<BulkFetched> {
   const partial = `${options.path}.partial`
   const file = await open(partial, 'a+').then(async (made) => {
@@ -61,7 +61,7 @@ export async function bulkFetch(
   try {
     for (;;) {
       try {
-        await session(options, by, async (manifest, chunks) => {
+        await session(options, parts, async (manifest, chunks) => {
           if (missing === undefined) {
             missing = await missingChunks(file, manifest)
             result.bytes = manifest.size
@@ -83,9 +83,9 @@ export async function bulkFetch(
             hint: 'Ask again; what has come is kept and the rest is fetched.',
             cause: error,
           })
-        by.log('debug', 'a fetch failed and is retried', { id: options.id, error: String(error) })
+        parts.log('debug', 'a fetch failed and is retried', { id: options.id, error: String(error) })
         await new Promise<void>((resolve) => {
-          by.clock.after(RETRY_MS, resolve)
+          parts.clock.after(RETRY_MS, resolve)
           options.signal?.addEventListener('abort', () => resolve(), { once: true })
         })
       }

@@ -52,16 +52,16 @@ export interface BulkOfferParts {
 }
 
 export class BulkOffers {
-  private readonly by: BulkOfferParts
+  private readonly parts: BulkOfferParts
   private readonly entries = new Map<string, Entry>()
   private streams = 0
 
   constructor(_options: object, parts: BulkOfferParts) {
-    this.by = parts
+    this.parts = parts
   }
 
   async start(): Promise<void> {
-    await this.by.libp2p.handle(BULK_PROTOCOL, (stream, connection) => this.serve(stream, connection), {
+    await this.parts.libp2p.handle(BULK_PROTOCOL, (stream, connection) => this.serve(stream, connection), {
       maxInboundStreams: 2,
     })
   }
@@ -90,14 +90,14 @@ export class BulkOffers {
     try {
       const messages = lpStream(stream, { maxDataLength: MAX_BULK_REQUEST_BYTES, maxBufferSize: 64 << 10 })
       const step = <T>(work: (options: { signal: AbortSignal }) => Promise<T>): Promise<T> =>
-        within(STEP_TIMEOUT_MS, this.by, (signal) => work({ signal }))
+        within(STEP_TIMEOUT_MS, this.parts, (signal) => work({ signal }))
       const buffers: Uint8Array[] = []
       const peer = connection.remotePeer.toString()
       let served = 0
       let entry: Entry | undefined
       for (;;) {
         const question = (await step((until) => messages.read(until))).subarray()
-        this.by.traffic.received(peer, question.length)
+        this.parts.traffic.received(peer, question.length)
         const request = decodeBulkRequest(question)
         if ('manifest' in request) {
           entry = this.entries.get(request.manifest)
@@ -107,7 +107,7 @@ export class BulkOffers {
           file = await open(entry.path, 'r')
           const { manifest } = entry
           await step((until) => messages.write(manifest, until))
-          this.by.traffic.sent(peer, manifest.length)
+          this.parts.traffic.sent(peer, manifest.length)
           continue
         }
         if (!entry || !file || request.chunk >= entry.chunks) throw new Error('no such chunk')
@@ -115,11 +115,11 @@ export class BulkOffers {
         const chunk = buffers[served++ % BUFFERS]!
         const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, request.chunk * CHUNK_BYTES)
         await step((until) => messages.write(chunk.subarray(0, bytesRead), until))
-        this.by.traffic.sent(peer, bytesRead)
+        this.parts.traffic.sent(peer, bytesRead)
       }
     } catch (error) {
       // The normal end: the reader has everything and closes the stream.
-      this.by.log('debug', 'a bulk stream ended', { error: String(error) })
+      this.parts.log('debug', 'a bulk stream ended', { error: String(error) })
       stream.abort(error as Error)
     } finally {
       this.streams--

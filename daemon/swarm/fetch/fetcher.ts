@@ -49,7 +49,7 @@ interface FetcherParts {
 }
 
 export class Fetcher {
-  private readonly by: FetcherParts
+  private readonly parts: FetcherParts
   private readonly answered: Quota
   private readonly bytesOut: Quota
   private readonly totalOut: Quota
@@ -63,7 +63,7 @@ export class Fetcher {
   /** `tasks`: names of the tasks whose groups are requested; all if empty. */
   constructor({ tasks = [] }: { tasks?: readonly string[] }, parts: FetcherParts) {
     this.tasks = tasks
-    this.by = parts
+    this.parts = parts
     this.bodies = new Announced(
       {},
       {
@@ -78,7 +78,7 @@ export class Fetcher {
   }
 
   async start(): Promise<void> {
-    await this.by.requests.serve(
+    await this.parts.requests.serve(
       { protocol: FETCH_PROTOCOL, maxQuestion: MAX_REQUEST_BYTES, streams: 4 },
       (question, peer) => this.answer(question, peer),
     )
@@ -93,16 +93,16 @@ export class Fetcher {
    * Never rejects. Retries for a while, because a new connection is often replaced at once.
    */
   async catchUp(peer: string, sinceMs: number): Promise<number> {
-    const from = this.by.clock.now() - sinceMs
+    const from = this.parts.clock.now() - sinceMs
     let count = 0
     for (const wait of CATCH_UP_MS) {
       await this.pause(wait)
-      if (this.stopped.signal.aborted || !this.by.requests.isConnected(peer)) break
+      if (this.stopped.signal.aborted || !this.parts.requests.isConnected(peer)) break
       try {
-        for await (const got of this.missed(peer, this.by.clock.now() - from)) count += got
+        for await (const got of this.missed(peer, this.parts.clock.now() - from)) count += got
         break
       } catch (error) {
-        this.by.log('debug', 'catching up failed', { peer, error: String(error) })
+        this.parts.log('debug', 'catching up failed', { peer, error: String(error) })
       }
     }
     return count
@@ -116,9 +116,9 @@ export class Fetcher {
       // Oldest first, so the newest are kept if there are too many.
       let wanted = splitHashes(message, MAX_LISTED)
         .filter((hash) => this.isNew(hash))
-        .slice(-this.by.mostMissed(peer))
+        .slice(-this.parts.mostMissed(peer))
       while (wanted.length > 0 && !this.stopped.signal.aborted) {
-        while (this.by.waiting() > MAX_WAITING) await this.pause(50)
+        while (this.parts.waiting() > MAX_WAITING) await this.pause(50)
         const batch = wanted.slice(0, MAX_REQUESTED)
         const got = await this.get(peer, batch)
         yield got
@@ -139,18 +139,18 @@ export class Fetcher {
     for (const peer of sources) {
       // It has arrived another way.
       if (this.stopped.signal.aborted || !this.isNew(hash)) return true
-      if (!this.by.requests.isConnected(peer)) continue
+      if (!this.parts.requests.isConnected(peer)) continue
       if ((await this.get(peer, [hash]).catch(() => 0)) > 0) return true
     }
     return false
   }
 
   private isNew(hash: string): boolean {
-    return !this.by.recentFrames.has(hash) && !this.fetched.has(hash)
+    return !this.parts.recentFrames.has(hash) && !this.fetched.has(hash)
   }
 
   private async get(peer: string, hashes: readonly string[]): Promise<number> {
-    const { receive, onLie } = this.by
+    const { receive, onLie } = this.parts
     const wanted = new Set(hashes)
     let count = 0
     for await (const frame of this.ask(peer, encodeFetch({ get: [...hashes] }), MAX_FETCHED_BYTES)) {
@@ -168,15 +168,15 @@ export class Fetcher {
   }
 
   private ask(peer: string, question: Uint8Array, maxMessage: number) {
-    return this.by.requests.ask(
+    return this.parts.requests.ask(
       { peer, protocol: FETCH_PROTOCOL, question },
       { maxMessage, signal: this.stopped.signal },
     )
   }
 
   private *answer(question: Uint8Array, peer: string): Iterable<Uint8Array> {
-    const { recentFrames } = this.by
-    if (this.by.isBehind() || !this.answered.take(peer)) return
+    const { recentFrames } = this.parts
+    if (this.parts.isBehind() || !this.answered.take(peer)) return
     const request = decodeFetch(question)
     if ('list' in request) {
       yield joinHashes(recentFrames.list(request.list.sinceMs, request.list.tasks).slice(-MAX_LISTED))
@@ -196,6 +196,6 @@ export class Fetcher {
 
   private pause(ms: number): Promise<void> {
     if (ms === 0) return Promise.resolve()
-    return new Promise((resolve) => this.by.clock.after(ms, resolve))
+    return new Promise((resolve) => this.parts.clock.after(ms, resolve))
   }
 }

@@ -49,7 +49,7 @@ interface StatesParts {
 
 export class States {
   private readonly minutes: number
-  private readonly by: StatesParts
+  private readonly parts: StatesParts
   private readonly requests: Quota
   private readonly bytesOut: Quota
   private readonly made = new Map<string, { until: number; bytes: Promise<Uint8Array | undefined> }>()
@@ -59,7 +59,7 @@ export class States {
   /** If `minutes` is 0, it only answers requests. */
   constructor({ minutes = 5 }: { minutes?: number }, parts: StatesParts) {
     this.minutes = minutes
-    this.by = parts
+    this.parts = parts
     this.requests = new Quota({ rate: REQUESTS }, parts)
     this.bytesOut = new Quota({ rate: TOTAL_BYTES_OUT, keys: 1 }, parts)
   }
@@ -68,7 +68,7 @@ export class States {
     await serve(
       { protocol: STATE_PROTOCOL, maxQuestion: MAX_STATE_REQUEST_BYTES, streams: 2 },
       (question, peer) => this.answer(question, peer),
-      this.by,
+      this.parts,
     )
     if (this.minutes > 0) this.loop()
   }
@@ -80,7 +80,7 @@ export class States {
 
   /** Asks a few peers for all wanted states. Resolves with the number received. Never rejects. */
   async round(): Promise<number> {
-    const { libp2p, random, isMuted } = this.by
+    const { libp2p, random, isMuted } = this.parts
     const wanted = this.wanted()
     if (wanted.length === 0) return 0
     const peers = libp2p.getPeers().filter((peer) => !isMuted(peer.toString()))
@@ -96,22 +96,22 @@ export class States {
   }
 
   private loop(): void {
-    const wait = this.minutes * MINUTE_MS * (1 + JITTER * (2 * this.by.random() - 1))
-    this.cancel = this.by.clock.after(wait, () => {
+    const wait = this.minutes * MINUTE_MS * (1 + JITTER * (2 * this.parts.random() - 1))
+    this.cancel = this.parts.clock.after(wait, () => {
       void this.round()
       this.loop()
     })
   }
 
   private wanted(): StateRequest[] {
-    return this.by.states
+    return this.parts.states
       .wanted()
       .filter(({ name }) => STATE_NAME.test(name))
       .slice(0, MAX_NAMES)
   }
 
   private async speaks(peer: PeerId): Promise<boolean> {
-    const { libp2p } = this.by
+    const { libp2p } = this.parts
     // Relayed connections have a small data limit.
     if (!libp2p.getConnections(peer).some(({ limits }) => limits === undefined)) return false
     const record = await libp2p.peerStore.get(peer).catch(() => undefined)
@@ -119,12 +119,12 @@ export class States {
   }
 
   private async fetch(peer: PeerId, request: StateRequest): Promise<boolean> {
-    const { states, log, onLie } = this.by
+    const { states, log, onLie } = this.parts
     const id = peer.toString()
     const question = { peer, protocol: STATE_PROTOCOL, question: encodeStateRequest(request) }
     const options = { maxMessage: MAX_STATE_MESSAGE_BYTES, signal: this.stopped.signal }
     try {
-      for await (const message of ask(question, options, this.by)) {
+      for await (const message of ask(question, options, this.parts)) {
         const bytes = readState(message)
         if (bytes === 'malformed') onLie(id)
         else if (bytes !== undefined) {
@@ -141,7 +141,7 @@ export class States {
   }
 
   private own(name: string): Promise<Uint8Array | undefined> {
-    const { clock, states } = this.by
+    const { clock, states } = this.parts
     const known = this.made.get(name)
     if (known && clock.now() < known.until) return known.bytes
     const bytes = Promise.resolve(states.own(name))
@@ -150,7 +150,7 @@ export class States {
   }
 
   private async *answer(question: Uint8Array, peer: string): AsyncIterable<Uint8Array> {
-    const { isMuted } = this.by
+    const { isMuted } = this.parts
     if (isMuted(peer) || !this.requests.take(peer)) return
     const { name, version } = decodeStateRequest(question)
     const offered = this.wanted().some((one) => one.name === name && one.version === version)

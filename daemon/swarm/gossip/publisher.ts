@@ -37,37 +37,37 @@ interface PublisherParts {
 }
 
 export class Publisher {
-  private readonly by: PublisherParts
+  private readonly parts: PublisherParts
   private last = 0
   count = 0
 
   constructor(_options: object, parts: PublisherParts) {
-    this.by = parts
+    this.parts = parts
   }
 
   async publish(draft: OwnGroupDraft): Promise<Published> {
-    const { identity, recentFrames, admission, clock } = this.by
+    const { identity, recentFrames, admission, clock } = this.parts
     const { id, prompt } = draft
     const createdAt = clock.now()
-    const shown = withoutHiddenTokens(draft, this.by.codec)
-    const frame = encodeGroup({ ...shown, sequence: this.sequence(), createdAt }, identity.signer, this.by)
+    const shown = withoutHiddenTokens(draft, this.parts.codec)
+    const frame = encodeGroup({ ...shown, sequence: this.sequence(), createdAt }, identity.signer, this.parts)
     admission.sent(frame, id)
     const hash = recentFrames.add(frame, prompt.task)
     const announced = frame.length > MAX_GOSSIP_BYTES
-    if (this.by.isBehind()) return { id, bytes: frame.length, recipients: 0, announced }
+    if (this.parts.isBehind()) return { id, bytes: frame.length, recipients: 0, announced }
     const facts = { prompt, hash, size: frame.length, createdAt }
     const message = announced
       ? encodeAnnouncement({ ...facts, sequence: this.sequence() }, identity.signer)
       : frame
     if (announced) admission.sent(message)
-    const recipients = await this.by.gossip.publish(message)
+    const recipients = await this.parts.gossip.publish(message)
     this.count++
     return { id, bytes: frame.length, recipients, announced }
   }
 
   /** Derived from the clock, so that sequence numbers rise across restarts without being saved. */
   private sequence(): number {
-    this.last = Math.max(this.last + 1, this.by.clock.now())
+    this.last = Math.max(this.last + 1, this.parts.clock.now())
     return this.last
   }
 }

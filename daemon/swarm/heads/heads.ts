@@ -87,8 +87,8 @@ export interface Heads {
   readonly bytes: { in: number; out: number }
 }
 
-export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, by: HeadsParts): Heads {
-  const { requests, identity, clock, log } = by
+export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: HeadsParts): Heads {
+  const { requests, identity, clock, log } = parts
   const asked = new Quota({ rate: REQUESTS }, { clock })
   const limits = {
     in: createHourlyBytes({ most: mostPerHour }, { clock }),
@@ -100,7 +100,7 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, by: HeadsPa
   let offered: { hash: string; lineage: string; frame: Uint8Array; bytes: Uint8Array }[] = []
 
   function* answer(question: Uint8Array, peer: string): Iterable<Uint8Array> {
-    if (by.isBehind() || by.isMuted(peer) || !asked.take(peer)) return
+    if (parts.isBehind() || parts.isMuted(peer) || !asked.take(peer)) return
     const request = decodeHeadRequest(question)
     if ('lineage' in request) {
       const newest = offered.at(-1)
@@ -110,7 +110,7 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, by: HeadsPa
     const head = offered.find(({ hash }) => hash === request.head)
     let at = request.from * HEAD_CHUNK_BYTES
     if (head === undefined || at >= head.bytes.length) return
-    const giveBack = by.isNear(peer) ? NOTHING : limits.out.take(head.bytes.length - at)
+    const giveBack = parts.isNear(peer) ? NOTHING : limits.out.take(head.bytes.length - at)
     if (!giveBack) return
     try {
       while (at < head.bytes.length) {
@@ -129,7 +129,7 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, by: HeadsPa
 
   return {
     bytes,
-    blame: by.onLie,
+    blame: parts.onLie,
     start: () =>
       requests.serve({ protocol: HEAD_PROTOCOL, maxQuestion: MAX_HEAD_REQUEST_BYTES, streams: 2 }, answer),
     stop: () => stopped.abort(),
@@ -146,11 +146,11 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, by: HeadsPa
     },
 
     async ask(peer, lineage) {
-      if (by.isMuted(peer) || !requests.isConnected(peer)) return undefined
+      if (parts.isMuted(peer) || !requests.isConnected(peer)) return undefined
       try {
         for await (const message of ask(peer, encodeHeadRequest({ lineage }), MAX_HEAD_FRAME_BYTES)) {
           if (message.length === 0) return undefined
-          const head = readHead(message, by)
+          const head = readHead(message, parts)
           if (head.author !== peer || head.lineage !== lineage) throw malformed('not what was asked for')
           return head
         }
@@ -163,7 +163,7 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, by: HeadsPa
     async fetch(head, { size, onProgress }) {
       const { author: peer, hash } = head
       if (head.size !== size) return undefined
-      const giveBack = by.isNear(peer) ? NOTHING : limits.in.take(size)
+      const giveBack = parts.isNear(peer) ? NOTHING : limits.in.take(size)
       if (!giveBack) return undefined
       const whole = createWhole({ size, hash })
       try {
@@ -188,7 +188,7 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, by: HeadsPa
     for (const wait of [0, ...RESUME_MS]) {
       if (wait > 0) await pause(wait, clock, signal)
       signal.throwIfAborted()
-      if (by.isMuted(peer) || (wait === 0 && !requests.isConnected(peer))) return
+      if (parts.isMuted(peer) || (wait === 0 && !requests.isConnected(peer))) return
       if (!requests.isConnected(peer)) continue
       const before = whole.at
       try {
@@ -210,7 +210,7 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, by: HeadsPa
   function failed(peer: string, error: unknown): void {
     // Nodes before 1.2 do not speak this, and a link may break at any time.
     log('debug', 'no head', { peer, error: String(error) })
-    if (isLie(error)) by.onLie(peer)
+    if (isLie(error)) parts.onLie(peer)
   }
 }
 
@@ -220,8 +220,8 @@ function isLie(error: unknown): boolean {
 }
 
 /** Throws WireFault for what is not a head, or not signed by the author that it names. */
-function readHead(message: Uint8Array, by: Pick<HeadsParts, 'isAuthentic'>): Head {
+function readHead(message: Uint8Array, parts: Pick<HeadsParts, 'isAuthentic'>): Head {
   const frame = openFrame(message, MAX_HEAD_FRAME_BYTES)
-  if (!(by.isAuthentic ?? isAuthentic)(frame)) throw new WireFault('signature', 'not signed by its author')
+  if (!(parts.isAuthentic ?? isAuthentic)(frame)) throw new WireFault('signature', 'not signed by its author')
   return decodeHead(frame)
 }

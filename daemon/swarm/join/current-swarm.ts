@@ -33,9 +33,9 @@ interface CurrentSwarmParts {
 /** Resolves once the swarm has started. `invite` is accepted first, so that no other swarm is contacted. */
 export async function openCurrentSwarm(
   { fixed, invite }: CurrentSwarmOptions & { invite?: string | undefined },
-  by: CurrentSwarmParts,
+  parts: CurrentSwarmParts,
 ): Promise<Swarm> {
-  let membership = await by.load()
+  let membership = await parts.load()
   if (invite !== undefined) {
     const asked = decodeInvite(invite)
     if (membership !== undefined && !fits(asked, membership.swarm, membership.psk))
@@ -43,15 +43,15 @@ export async function openCurrentSwarm(
     if (membership === undefined) {
       checkFixed(asked, fixed)
       // If the key comes from the config, it need not be stored as well.
-      if (!fixed.key) membership = await keep(asked, by)
+      if (!fixed.key) membership = await keep(asked, parts)
     }
   }
-  let current = await by.open(membership)
+  let current = await parts.open(membership)
   let swap: Promise<unknown> = Promise.resolve()
   /** The node has left and not joined again. If the config's swarm is private, it now has a new key of its own. */
   let isFree = false
 
-  const write = (next: Membership | undefined) => (next === undefined ? by.remove() : by.save(next))
+  const write = (next: Membership | undefined) => (next === undefined ? parts.remove() : parts.save(next))
   /** Changes run one at a time. If the new swarm cannot be opened, nothing changes. */
   const change = (next: Membership | undefined): Promise<void> => {
     const changing = swap.then(async () => {
@@ -60,10 +60,10 @@ export async function openCurrentSwarm(
       await current.swarm.stop()
       try {
         await write(next)
-        current = await by.open(next)
+        current = await parts.open(next)
       } catch (error) {
         await write(before)
-        current = await by.open(before)
+        current = await parts.open(before)
         throw error
       }
     })

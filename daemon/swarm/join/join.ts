@@ -51,21 +51,21 @@ const DIAL_MS = 5000
 export async function join(
   input: string,
   { signal, onProgress }: { signal?: AbortSignal; onProgress?: (progress: JoinProgress) => void },
-  by: JoinParts,
+  parts: JoinParts,
 ): Promise<JoinOutcome> {
-  const { redial, clock } = by
-  const goals = goalsOf(input, by)
+  const { redial, clock } = parts
+  const goals = goalsOf(input, parts)
   for (const { peerId, addresses } of goals) if (peerId !== undefined) await redial.want(peerId, addresses)
   const patience = goals.some(({ addresses }) => addresses.length > 0) ? ADDRESS_TRY_MS : TRY_MS
   const started = clock.now()
   let told = Number.NEGATIVE_INFINITY
   for (;;) {
-    const results = await Promise.all(goals.map((goal) => reach(goal, by, signal)))
+    const results = await Promise.all(goals.map((goal) => reach(goal, parts, signal)))
     const reached = results.find((result) => 'peerId' in result)
     if (reached) {
-      const outcome = await connected(reached, by)
+      const outcome = await connected(reached, parts)
       // A peer that refuses this node closes the connection just after the dial has succeeded.
-      if (isConnected(reached, by)) return outcome
+      if (isConnected(reached, parts)) return outcome
     }
     const [{ peerId }] = goals as [Goal]
     if (signal?.aborted)
@@ -74,7 +74,7 @@ export async function join(
     if (now - told >= TELL_EVERY_MS) {
       told = now
       const result = reached ? { trouble: 'it refuses the connection' } : results[0]!
-      onProgress?.({ message: progress(goals, result, by), seconds: (now - started) / 1000 })
+      onProgress?.({ message: progress(goals, result, parts), seconds: (now - started) / 1000 })
     }
     await pause(patience, clock, signal)
   }
@@ -89,11 +89,11 @@ interface Goal {
 type Reached = { peerId: string; already: boolean }
 type Result = Reached | { trouble?: string }
 
-function goalsOf(input: string, by: JoinParts): Goal[] {
-  const self = by.libp2p.peerId.toString()
+function goalsOf(input: string, parts: JoinParts): Goal[] {
+  const self = parts.libp2p.peerId.toString()
   if (!isInvite(input)) {
     const { peerId, address } = parseTarget(input, { self })
-    if (peerId !== undefined && by.denies(peerId))
+    if (peerId !== undefined && parts.denies(peerId))
       throw new WaggleError('E_PEER', `${peerName(peerId)} is cut off or not on this swarm’s list`, {
         hint: 'Ask who runs the swarm to allow it, or wait until the cut-off ends.',
         data: { peer: peerId },
@@ -101,18 +101,18 @@ function goalsOf(input: string, by: JoinParts): Goal[] {
     return [{ ...(peerId !== undefined && { peerId }), addresses: address === undefined ? [] : [address] }]
   }
   const invite = decodeInvite(input)
-  by.accepts(invite)
-  const goals = invite.contacts.filter(({ peerId }) => peerId !== self && !by.denies(peerId))
+  parts.accepts(invite)
+  const goals = invite.contacts.filter(({ peerId }) => peerId !== self && !parts.denies(peerId))
   if (goals.length > 0) return goals
   throw new WaggleError('E_PEER', 'this invite names only this node itself', {
     hint: 'Use it on another node.',
   })
 }
 
-async function reach({ peerId, addresses }: Goal, by: JoinParts, signal?: AbortSignal): Promise<Result> {
-  const { libp2p, redial } = by
+async function reach({ peerId, addresses }: Goal, parts: JoinParts, signal?: AbortSignal): Promise<Result> {
+  const { libp2p, redial } = parts
   if (peerId === undefined) {
-    const result = await dialAddress(addresses[0]!, by, signal)
+    const result = await dialAddress(addresses[0]!, parts, signal)
     if ('trouble' in result) return result
     await redial.want(result.peerId, addresses)
     return { ...result, already: false }
@@ -123,10 +123,10 @@ async function reach({ peerId, addresses }: Goal, by: JoinParts, signal?: AbortS
   return trouble === undefined ? {} : { trouble }
 }
 
-function progress(goals: readonly Goal[], result: Result, by: JoinParts): string {
+function progress(goals: readonly Goal[], result: Result, parts: JoinParts): string {
   const [{ peerId, addresses }] = goals as [Goal]
   const who = goals.length > 1 ? 'the invite’s contacts' : peerId === undefined ? 'a peer' : peerName(peerId)
-  const where = addresses.length === 0 ? by.whereSearched() : `at ${addresses[0]}`
+  const where = addresses.length === 0 ? parts.whereSearched() : `at ${addresses[0]}`
   const trouble = 'trouble' in result && result.trouble !== undefined ? `: ${result.trouble}` : ''
   return `searching for ${who} ${where}${trouble}`
 }
@@ -135,13 +135,13 @@ function isConnected({ peerId }: Reached, { libp2p }: JoinParts): boolean {
   return libp2p.getConnections(peerIdFromString(peerId)).some(({ status }) => status === 'open')
 }
 
-async function connected({ peerId, already }: Reached, by: JoinParts): Promise<JoinOutcome> {
+async function connected({ peerId, already }: Reached, parts: JoinParts): Promise<JoinOutcome> {
   const peer = peerIdFromString(peerId)
   const name = peerName(peerId)
-  const address = by.libp2p.getConnections(peer)[0]?.remoteAddr.toString()
-  const greeting = await by.greeter.greet(peer)
+  const address = parts.libp2p.getConnections(peer)[0]?.remoteAddr.toString()
+  const greeting = await parts.greeter.greet(peer)
   if ('mismatch' in greeting) {
-    await by.redial.unwant(peerId)
+    await parts.redial.unwant(peerId)
     throw new WaggleError('E_SWARM_RULES', `${name} has different swarm rules: ${greeting.mismatch}`, {
       hint: 'Give both nodes the same version of Waggle, the same swarm name and at least one task in common.',
       data: { peer: peerId },

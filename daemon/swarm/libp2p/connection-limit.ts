@@ -27,7 +27,7 @@ const NEW_PER_RANGE = { perSecond: 50, burst: 100 }
 
 export class ConnectionLimit {
   private readonly limit: number
-  private readonly by: ConnectionLimitParts
+  private readonly parts: ConnectionLimitParts
   /** Connected peers that have greeted and have the same rules. */
   private readonly greeted = new Set<string>()
   private readonly arrivals: Quota
@@ -38,18 +38,18 @@ export class ConnectionLimit {
 
   constructor({ limit }: ConnectionLimitOptions, parts: ConnectionLimitParts) {
     this.limit = limit
-    this.by = parts
+    this.parts = parts
     this.arrivals = new Quota({ rate: NEW_PER_RANGE }, parts)
   }
 
   start(): void {
-    this.by.libp2p.addEventListener('connection:open', this.onOpen)
-    this.by.libp2p.addEventListener('peer:disconnect', this.onDisconnect)
+    this.parts.libp2p.addEventListener('connection:open', this.onOpen)
+    this.parts.libp2p.addEventListener('peer:disconnect', this.onDisconnect)
   }
 
   stop(): void {
-    this.by.libp2p.removeEventListener('connection:open', this.onOpen)
-    this.by.libp2p.removeEventListener('peer:disconnect', this.onDisconnect)
+    this.parts.libp2p.removeEventListener('connection:open', this.onOpen)
+    this.parts.libp2p.removeEventListener('peer:disconnect', this.onDisconnect)
   }
 
   hasGreeted(peer: string): void {
@@ -58,12 +58,12 @@ export class ConnectionLimit {
 
   /** Whether to keep a peer that has just proved its identity. */
   admits(peer: string, { remoteAddr }: Pick<Connection, 'remoteAddr'>): boolean {
-    const { isWanted, isUseful } = this.by
+    const { isWanted, isUseful } = this.parts
     return isWanted(peer) || isUseful(peer) || this.arrivals.take(addressRange(remoteAddr))
   }
 
   private makeRoom(fresh: Connection): void {
-    const open = this.by.libp2p.getConnections().filter(({ status }) => status === 'open')
+    const open = this.parts.libp2p.getConnections().filter(({ status }) => status === 'open')
     // libp2p adds the new one to its list only later.
     const all = open.includes(fresh) ? open : [...open, fresh]
     all.sort((a, b) => a.timeline.open - b.timeline.open)
@@ -76,7 +76,7 @@ export class ConnectionLimit {
   }
 
   private leastUseful(all: readonly Connection[], fresh: Connection): Connection | undefined {
-    const { isWanted, isUseful } = this.by
+    const { isWanted, isUseful } = this.parts
     const idOf = ({ remotePeer }: Connection) => remotePeer.toString()
     const others = all.filter((one) => !isWanted(idOf(one)))
     const strangers = others.filter((one) => one.direction === 'inbound' && !isUseful(idOf(one)))

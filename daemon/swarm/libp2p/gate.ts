@@ -29,8 +29,8 @@ interface GateParts {
   bandwidth: Pick<Bandwidth, 'track' | 'isOff'>
 }
 
-export function createGate({ allow }: GateOptions, by: GateParts): Gate {
-  const { isCut, handshakes, admits, isWaiting, bandwidth } = by
+export function createGate({ allow }: GateOptions, parts: GateParts): Gate {
+  const { isCut, handshakes, admits, isWaiting, bandwidth } = parts
   const allowed = allow && new Set(allow)
   let closed = false
   const denies = (peer: string) =>

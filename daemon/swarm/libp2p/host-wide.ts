@@ -27,7 +27,7 @@ const RELAY_LIMITS = {
 
 export function wideServices(
   { swarm, relay, upnp }: WideOptions,
-  by: { forwarding: PortForwardingParts; dht: DhtParts },
+  parts: { forwarding: PortForwardingParts; dht: DhtParts },
 ) {
   return {
     dht: lookupDht(
@@ -38,12 +38,12 @@ export function wideServices(
         peerInfoMapper: passthroughMapper,
         // allowQueryWithZeroPeers is not set: with a circuit listener and no peers, it loops forever.
       },
-      by.dht,
+      parts.dht,
     ),
-    autoNAT: politeAutoNAT(by.dht),
+    autoNAT: politeAutoNAT(parts.dht),
     dcutr: dcutr(),
     ...(relay && { relay: circuitRelayServer({ reservations: RELAY_LIMITS }) }),
-    ...(upnp && { upnp: (components: Components) => new PortForwarding(components, by.forwarding) }),
+    ...(upnp && { upnp: (components: Components) => new PortForwarding(components, parts.forwarding) }),
   }
 }
 
@@ -60,22 +60,22 @@ type AutoNATComponents = Parameters<ReturnType<typeof autoNAT>>[0] & WalkCompone
  * that. A node behind a NAT would lose its relay, and its reservation there, as soon as it has one. With this,
  * AutoNAT's dials open new connections.
  */
-export const politeAutoNAT = (by: { clock: Clock }) => (components: AutoNATComponents) => {
+export const politeAutoNAT = (parts: { clock: Clock }) => (components: AutoNATComponents) => {
   const { connectionManager } = components
   const openConnection: typeof connectionManager.openConnection = (target, options) =>
     connectionManager.openConnection(target, { ...options, force: true })
   const dialling = withProperty(connectionManager, 'openConnection', openConnection)
-  return autoNAT()(withPacedWalk(withProperty(components, 'connectionManager', dialling), by))
+  return autoNAT()(withPacedWalk(withProperty(components, 'connectionManager', dialling), parts))
 }
 
 /** Connects through relays, and searches for relays. */
-export const relayTransport = (by: { clock: Clock }) => (components: RelayComponents) =>
-  circuitRelayTransport()(withPacedWalk(components, by))
+export const relayTransport = (parts: { clock: Clock }) => (components: RelayComponents) =>
+  circuitRelayTransport()(withPacedWalk(components, parts))
 
 const withPacedWalk = <T extends WalkComponents & Pick<RelayComponents, 'randomWalk'>>(
   components: T,
-  by: { clock: Clock },
-): T => withProperty(components, 'randomWalk', pacedWalk(components, by) as T['randomWalk'])
+  parts: { clock: Clock },
+): T => withProperty(components, 'randomWalk', pacedWalk(components, parts) as T['randomWalk'])
 
 /** The object with one property replaced. (libp2p's objects are proxies and instances, which cannot be copied.) */
 function withProperty<T extends object, K extends keyof T>(target: T, key: K, value: T[K]): T {

@@ -15,30 +15,30 @@ interface Inner {
 const MAX_MS = 8000
 
 export class ReadThrottle {
-  private readonly by: { libp2p: SwarmNode; clock: Clock }
+  private readonly parts: { libp2p: SwarmNode; clock: Clock }
   private readonly until = new Map<string, number>()
 
   constructor(_options: object, parts: { libp2p: SwarmNode; clock: Clock }) {
-    this.by = parts
+    this.parts = parts
   }
 
   /** Pauses for `ms` from now. Another call can only extend the pause. */
   slow(peer: string, ms: number): void {
-    const end = this.by.clock.now() + Math.min(ms, MAX_MS)
+    const end = this.parts.clock.now() + Math.min(ms, MAX_MS)
     const before = this.until.get(peer)
     if (before !== undefined) {
       this.until.set(peer, Math.max(before, end))
       return
     }
     this.until.set(peer, end)
-    const paused = [...this.by.libp2p.getConnections(peerIdFromString(peer))].filter((one) =>
+    const paused = [...this.parts.libp2p.getConnections(peerIdFromString(peer))].filter((one) =>
       attempt(one, 'pause'),
     )
     this.release(peer, paused)
   }
 
   private release(peer: string, paused: Connection[]): void {
-    const { clock } = this.by
+    const { clock } = this.parts
     const left = (this.until.get(peer) ?? 0) - clock.now()
     clock.after(Math.max(1, left), () => {
       if ((this.until.get(peer) ?? 0) > clock.now()) return this.release(peer, paused)

@@ -40,18 +40,17 @@ export class MessageTooLong extends Error {}
 
 export function createRequests({
   libp2p,
-  ...by
+  ...parts
 }: {
   libp2p(): SwarmNode
   traffic: Traffic
   clock: Clock
 }): Requests {
-  const parts = () => ({ libp2p: libp2p(), ...by })
+  const now = () => ({ libp2p: libp2p(), ...parts })
   return {
     isConnected: (peer) => libp2p().getConnections(peerIdFromString(peer)).length > 0,
-    ask: ({ peer, ...request }, options) =>
-      ask({ ...request, peer: peerIdFromString(peer) }, options, parts()),
-    serve: (options, answer) => serve(options, answer, parts()),
+    ask: ({ peer, ...request }, options) => ask({ ...request, peer: peerIdFromString(peer) }, options, now()),
+    serve: (options, answer) => serve(options, answer, now()),
   }
 }
 

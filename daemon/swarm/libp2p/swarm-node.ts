@@ -84,16 +84,16 @@ type Services = { identify: Identify; ping: Ping; pubsub: GossipSub }
 export type SwarmNode = Libp2p<Services>
 
 /** Creates the host without starting it. */
-export async function createHost(options: HostOptions, by: HostParts): Promise<SwarmNode> {
+export async function createHost(options: HostOptions, parts: HostParts): Promise<SwarmNode> {
   const wide = options.wide || options.relay ? await import('./host-wide.ts') : undefined
   if (options.psk && options.webrtc)
     throw new WaggleError('E_CONFIG', 'a private swarm cannot use WebRTC: its key protects TCP only', {
       hint: 'Set swarm.webrtc = false.',
     })
-  const webrtc = options.webrtc && wide ? await webRtcTransport(by) : undefined
+  const webrtc = options.webrtc && wide ? await webRtcTransport(parts) : undefined
   return await createLibp2p<Services>({
     start: false,
-    privateKey: await libp2pKey(by.identity),
+    privateKey: await libp2pKey(parts.identity),
     nodeInfo: { name: 'waggle', version: VERSION, userAgent: `waggle/${VERSION}` },
     addresses: {
       listen: [...options.listen, ...(wide?.wideListen(options) ?? [])],
@@ -101,8 +101,8 @@ export async function createHost(options: HostOptions, by: HostParts): Promise<S
     },
     transports: [
       // An option of node:net that the type leaves out.
-      by.transport ?? tcp({ dialOpts: { timeout: CONNECT_MS } as object }),
-      ...(wide ? [wide.relayTransport(by.dht)] : []),
+      parts.transport ?? tcp({ dialOpts: { timeout: CONNECT_MS } as object }),
+      ...(wide ? [wide.relayTransport(parts.dht)] : []),
       ...(webrtc ? [webrtc] : []),
     ],
     // The pre-shared key protects only TCP, so no other transport may be added.
@@ -110,8 +110,8 @@ export async function createHost(options: HostOptions, by: HostParts): Promise<S
     connectionEncrypters: [encryption()],
     // A stream may buffer 4 MiB unread. With a larger window, libp2p aborts the stream.
     streamMuxers: [yamux({ streamOptions: { maxStreamWindowSize: 4 << 20 } })],
-    connectionGater: by.gater,
-    ...(by.datastore && { datastore: by.datastore }),
+    connectionGater: parts.gater,
+    ...(parts.datastore && { datastore: parts.datastore }),
     // By default, addresses expire after an hour and peers after six, which leaves nobody to dial.
     peerStore: { maxAddressAge: Number.POSITIVE_INFINITY, maxPeerAge: Number.POSITIVE_INFINITY },
     connectionManager: {
@@ -124,7 +124,7 @@ export async function createHost(options: HostOptions, by: HostParts): Promise<S
       // Includes the handshake. libp2p destroys the socket of a dial that takes longer, so with less than this a
       // starved machine would never connect.
       addressDialTimeout: 10_000,
-      addressSorter: by.compareAddresses,
+      addressSorter: parts.compareAddresses,
       maxPeerAddrsToDial: 16,
       // redial.ts does this instead, since libp2p gives up after five attempts.
       reconnectRetries: 0,
@@ -133,16 +133,16 @@ export async function createHost(options: HostOptions, by: HostParts): Promise<S
     // then everybody redials, which makes all machines busier. probe.ts detects dead connections sooner.
     connectionMonitor: { pingInterval: 10_000, abortConnectionOnPingFailure: false },
     services: {
-      ...(wide?.wideServices(options, by) as object),
+      ...(wide?.wideServices(options, parts) as object),
       identify: identify({ maxInboundStreams: 4, maxOutboundStreams: 4 }),
       // Tells peers when addresses change: a relay was found, a laptop moved. It is separate from identify.
       ...({ identifyPush: identifyPush({ maxInboundStreams: 4, maxOutboundStreams: 4 }) } as object),
       // libp2p's monitor, its DHT and probe.ts ping on the same connection. By default only one may at a time.
       ping: ping({ maxInboundStreams: 4, maxOutboundStreams: 4 }),
-      ...((options.mdns && { mdns: watchedMdns(options, by) }) as object),
+      ...((options.mdns && { mdns: watchedMdns(options, parts) }) as object),
       pubsub: (components) => {
         const pubsub = gossipsub(gossipOptions(options.topics))(components as never)
-        guardGossip(pubsub, by.guard)
+        guardGossip(pubsub, parts.guard)
         return pubsub
       },
     },
@@ -153,20 +153,20 @@ export async function createHost(options: HostOptions, by: HostParts): Promise<S
  * mDNS that reports only to this node. As a libp2p discovery, it would fill the peer store, and libp2p's search for
  * relays dials every new entry there: the node would join every node on the local network unasked.
  */
-function watchedMdns({ swarm }: HostOptions, by: HostParts) {
+function watchedMdns({ swarm }: HostOptions, parts: HostParts) {
   return (components: MulticastDNSComponents) => {
     const service = mdns({ serviceTag: `_waggle-${swarm}._udp.local`, interval: 5000 })(
       components,
     ) as PeerDiscovery & { start(): Promise<void>; stop(): Promise<void>; mdns?: NodeJS.EventEmitter }
-    service.addEventListener('peer', (event) => by.onFound(event.detail))
+    service.addEventListener('peer', (event) => parts.onFound(event.detail))
     return {
       async start() {
         await service.start()
         // An unreadable packet is also an error, but without a code: its sender is at fault.
-        const trouble = (error: NodeJS.ErrnoException) => error.code && by.onMdnsTrouble(error.message)
+        const trouble = (error: NodeJS.ErrnoException) => error.code && parts.onMdnsTrouble(error.message)
         service.mdns?.on('error', trouble)
         service.mdns?.on('warning', trouble)
-        service.mdns?.on('packet', () => by.onMdnsWorks())
+        service.mdns?.on('packet', () => parts.onMdnsWorks())
       },
       stop: () => service.stop(),
     }

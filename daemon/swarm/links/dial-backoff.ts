@@ -22,26 +22,26 @@ interface DialBackoffParts {
 }
 
 export class DialBackoff {
-  private readonly by: DialBackoffParts
+  private readonly parts: DialBackoffParts
   /** By peer ID: refusals in a row, and when to dial again. Oldest refusal first. */
   private readonly refusals = new Map<string, { times: number; until: number }>()
   private readonly onClose = ({ detail }: CustomEvent<Connection>) => this.closed(detail)
 
   constructor(_options: object, parts: DialBackoffParts) {
-    this.by = parts
+    this.parts = parts
   }
 
   start(): void {
-    this.by.libp2p().addEventListener('connection:close', this.onClose)
+    this.parts.libp2p().addEventListener('connection:close', this.onClose)
   }
 
   stop(): void {
-    this.by.libp2p().removeEventListener('connection:close', this.onClose)
+    this.parts.libp2p().removeEventListener('connection:close', this.onClose)
   }
 
   /** True while the peer must not be dialled. */
   isWaiting(peer: string): boolean {
-    return (this.refusals.get(peer)?.until ?? 0) > this.by.clock.now()
+    return (this.refusals.get(peer)?.until ?? 0) > this.parts.clock.now()
   }
 
   /** The user asks for a connection now, so every peer may be dialled again. */
@@ -56,7 +56,7 @@ export class DialBackoff {
       return
     }
     // When both sides dial, one of the two connections is closed at once. That is not a refusal.
-    const isConnected = this.by
+    const isConnected = this.parts
       .libp2p()
       .getConnections(remotePeer)
       .some(({ status }) => status === 'open')
@@ -64,7 +64,7 @@ export class DialBackoff {
   }
 
   private refused(id: string): void {
-    const { clock, random } = this.by
+    const { clock, random } = this.parts
     const times = (this.refusals.get(id)?.times ?? 0) + 1
     const wait = Math.min(WAIT_MS.first * 2 ** (times - 1), WAIT_MS.most) * (1 + JITTER * (2 * random() - 1))
     this.refusals.delete(id)

@@ -24,7 +24,7 @@ interface ForgettingParts {
 
 export class Forgetting {
   private readonly keep: number
-  private readonly by: ForgettingParts
+  private readonly parts: ForgettingParts
   private cancel: (() => void) | undefined
   private gone = 0
   private running: Promise<void> | undefined
@@ -34,11 +34,11 @@ export class Forgetting {
 
   constructor({ keep = KEEP }: { keep?: number }, parts: ForgettingParts) {
     this.keep = keep
-    this.by = parts
+    this.parts = parts
   }
 
   async start(): Promise<void> {
-    const { datastore, libp2p, log } = this.by
+    const { datastore, libp2p, log } = this.parts
     libp2p.addEventListener('peer:disconnect', this.onDisconnect)
     try {
       if (datastore) await removeRecords(datastore)
@@ -51,7 +51,7 @@ export class Forgetting {
 
   async stop(): Promise<void> {
     this.cancel?.()
-    this.by.libp2p.removeEventListener('peer:disconnect', this.onDisconnect)
+    this.parts.libp2p.removeEventListener('peer:disconnect', this.onDisconnect)
     await this.running
   }
 
@@ -59,7 +59,9 @@ export class Forgetting {
   sweep(): Promise<void> {
     this.gone = 0
     this.running ??= this.forget()
-      .catch((error) => this.by.log('warn', 'the list of peers cannot be trimmed', { error: String(error) }))
+      .catch((error) =>
+        this.parts.log('warn', 'the list of peers cannot be trimmed', { error: String(error) }),
+      )
       .finally(() => {
         this.running = undefined
       })
@@ -67,14 +69,14 @@ export class Forgetting {
   }
 
   private loop(): void {
-    this.cancel = this.by.clock.after(EVERY_MS, () => {
+    this.cancel = this.parts.clock.after(EVERY_MS, () => {
       void this.sweep()
       this.loop()
     })
   }
 
   private async forget(): Promise<void> {
-    const { libp2p, keeps } = this.by
+    const { libp2p, keeps } = this.parts
     const connected = new Set(libp2p.getPeers().map(String))
     const others: Peer[] = []
     for (const peer of await libp2p.peerStore.all()) {

@@ -57,7 +57,7 @@ interface GreetParts {
 
 export class Greeter {
   private readonly rules: Rules
-  private readonly by: GreetParts
+  private readonly parts: GreetParts
   private readonly questions: Quota
   private readonly dials: Quota
   /** By peer ID: the outcome of greeting it on its current connection. */
@@ -71,25 +71,25 @@ export class Greeter {
 
   constructor({ rules }: GreetOptions, parts: GreetParts) {
     this.rules = rules
-    this.by = parts
+    this.parts = parts
     this.questions = new Quota({ rate: QUESTIONS }, parts)
     this.dials = new Quota({ rate: DIALS, keys: 1 }, parts)
   }
 
   async start(): Promise<void> {
-    const { libp2p } = this.by
+    const { libp2p } = this.parts
     await serve(
       { protocol: HELLO_PROTOCOL, maxQuestion: MAX_HELLO_BYTES, streams: 2, overRelay: true },
       (question, peer) => this.answer(question, peer),
-      this.by,
+      this.parts,
     )
     libp2p.addEventListener('connection:open', this.onOpen)
     libp2p.addEventListener('peer:disconnect', this.onDisconnect)
   }
 
   stop(): void {
-    this.by.libp2p.removeEventListener('connection:open', this.onOpen)
-    this.by.libp2p.removeEventListener('peer:disconnect', this.onDisconnect)
+    this.parts.libp2p.removeEventListener('connection:open', this.onOpen)
+    this.parts.libp2p.removeEventListener('peer:disconnect', this.onDisconnect)
   }
 
   /** The outcome of greeting this peer. Greets it first if necessary. Never rejects. */
@@ -108,15 +108,15 @@ export class Greeter {
     const options = { maxMessage: MAX_HELLO_BYTES, overRelay: true }
     // When both sides dial, a new connection is often replaced at once, which fails the pending request.
     for (const wait of ASK_MS) {
-      await new Promise<void>((resolve) => this.by.clock.after(wait, resolve))
+      await new Promise<void>((resolve) => this.parts.clock.after(wait, resolve))
       try {
         const question = encodeHello({ ...this.rules, contacts: await this.contacts(id) })
-        for await (const message of ask({ peer, protocol: HELLO_PROTOCOL, question }, options, this.by))
+        for await (const message of ask({ peer, protocol: HELLO_PROTOCOL, question }, options, this.parts))
           return this.judge(decodeHello(message), id)
       } catch (error) {
-        this.by.log('debug', 'no greeting', { peer: id, error: String(error) })
+        this.parts.log('debug', 'no greeting', { peer: id, error: String(error) })
         if ((error as Error).name === 'UnsupportedProtocolError') break
-        if (this.by.libp2p.getConnections(peer).length === 0) break
+        if (this.parts.libp2p.getConnections(peer).length === 0) break
       }
     }
     // Not final: the peer is greeted again on its next connection.
@@ -135,17 +135,20 @@ export class Greeter {
   private judge(hello: Hello, peer: string, graceMs = 0): Greeting {
     const mismatch = rulesMismatch(this.rules, hello)
     if (mismatch !== undefined) {
-      this.by.onMismatch(peer, mismatch)
-      this.by.clock.after(graceMs, () => void this.by.libp2p.hangUp(peerIdFromString(peer)).catch(() => {}))
+      this.parts.onMismatch(peer, mismatch)
+      this.parts.clock.after(
+        graceMs,
+        () => void this.parts.libp2p.hangUp(peerIdFromString(peer)).catch(() => {}),
+      )
       return { mismatch }
     }
-    this.by.onGreeted(peer)
+    this.parts.onGreeted(peer)
     void this.dialContacts(hello.contacts)
     return { hello }
   }
 
   private async dialContacts(contacts: readonly Contact[]): Promise<void> {
-    const { libp2p, denies, random, onContact, dial } = this.by
+    const { libp2p, denies, random, onContact, dial } = this.parts
     for (const { peerId, addresses } of shuffled(contacts, random)) {
       if (libp2p.getPeers().length >= ENOUGH_LINKS || peerId === libp2p.peerId.toString() || denies(peerId))
         continue
@@ -158,7 +161,7 @@ export class Greeter {
   }
 
   private async contacts(except: string): Promise<Contact[]> {
-    const { libp2p, random, addressesOf } = this.by
+    const { libp2p, random, addressesOf } = this.parts
     const peers = shuffled(libp2p.getPeers(), random)
     const contacts: Contact[] = []
     for (const peer of peers) {

@@ -34,29 +34,29 @@ interface LinksParts {
 }
 
 export class Links {
-  private readonly by: LinksParts
+  private readonly parts: LinksParts
   private readonly strikes = new Map<string, number>()
   private cancel: (() => void) | undefined
 
   constructor(_options: object, parts: LinksParts) {
-    this.by = parts
+    this.parts = parts
     this.onOpen = this.onOpen.bind(this)
   }
 
   start(): void {
-    this.by.libp2p.addEventListener('connection:open', this.onOpen)
+    this.parts.libp2p.addEventListener('connection:open', this.onOpen)
     this.loop()
   }
 
   stop(): void {
     this.cancel?.()
-    this.by.libp2p.removeEventListener('connection:open', this.onOpen)
+    this.parts.libp2p.removeEventListener('connection:open', this.onOpen)
   }
 
   /** A peer that dials again has probably lost its old connection, which this node may not have noticed. */
   private onOpen({ detail: connection }: CustomEvent<Connection>): void {
     if (connection.direction !== 'inbound') return
-    for (const old of this.by.libp2p.getConnections(connection.remotePeer)) {
+    for (const old of this.parts.libp2p.getConnections(connection.remotePeer)) {
       if (old === connection || old.direction !== 'inbound') continue
       if (old.timeline.open <= connection.timeline.open) void this.supersede(old, connection)
     }
@@ -68,39 +68,39 @@ export class Links {
    */
   private async supersede(old: Connection, fresh: Connection): Promise<void> {
     let alive = false
-    const stays = ping(old, this.by.clock).then(
+    const stays = ping(old, this.parts.clock).then(
       () => {
         alive = true
       },
       () => {},
     )
-    const asked = this.by.clock.now()
+    const asked = this.parts.clock.now()
     try {
-      await ping(fresh, this.by.clock)
+      await ping(fresh, this.parts.clock)
     } catch {
       return
     }
     // If the peer trains, it answers slowly on either connection.
-    const took = this.by.clock.now() - asked
+    const took = this.parts.clock.now() - asked
     const grace = Math.min(Math.max(GRACE_MS.least, 4 * took), GRACE_MS.most)
-    await Promise.race([stays, new Promise<void>((resolve) => this.by.clock.after(grace, resolve))])
+    await Promise.race([stays, new Promise<void>((resolve) => this.parts.clock.after(grace, resolve))])
     if (alive) return this.watchTwin(old, fresh)
     if (fresh.status !== 'open') return
     old.abort(new Error('superseded by a newer connection'))
-    this.by.onMended(old.remotePeer.toString())
+    this.parts.onMended(old.remotePeer.toString())
   }
 
   /** AutoNAT and probes soon close their second connection, so two connections that last belong to two nodes. */
   private watchTwin(one: Connection, other: Connection): void {
     if (one.limits !== undefined || other.limits !== undefined) return
-    this.by.clock.after(TWIN_MS, () => {
-      if (one.status === 'open' && other.status === 'open') this.by.onTwin(one.remotePeer.toString())
+    this.parts.clock.after(TWIN_MS, () => {
+      if (one.status === 'open' && other.status === 'open') this.parts.onTwin(one.remotePeer.toString())
     })
   }
 
   private loop(): void {
-    this.cancel = this.by.clock.after(CHECK_MS, () => {
-      const peers = this.by.libp2p.getPeers()
+    this.cancel = this.parts.clock.after(CHECK_MS, () => {
+      const peers = this.parts.libp2p.getPeers()
       const present = new Set(peers.map(String))
       for (const id of this.strikes.keys()) if (!present.has(id)) this.strikes.delete(id)
       for (const peer of peers) void this.check(peer)
@@ -109,14 +109,14 @@ export class Links {
   }
 
   private async check(peer: PeerId): Promise<void> {
-    const { libp2p, log, isStarved } = this.by
+    const { libp2p, log, isStarved } = this.parts
     const { pubsub } = libp2p.services
     const id = peer.toString()
     const link = gossipLink(pubsub, id)
     const slow = link !== undefined && link.waitingBytes > SLOW_BYTES
     const whole = link?.inbound && link.outbound && !slow
     if (whole || !(await this.speaksGossip(peer))) {
-      if (this.strikes.delete(id) && whole) this.by.onMended(id)
+      if (this.strikes.delete(id) && whole) this.parts.onMended(id)
       return
     }
     const strikes = (this.strikes.get(id) ?? 0) + (isStarved() ? 0 : 1)
@@ -142,7 +142,7 @@ export class Links {
 
   /** False for a plain relay, for a relayed connection, and until the peer has been identified. */
   private async speaksGossip(peer: PeerId): Promise<boolean> {
-    const { libp2p } = this.by
+    const { libp2p } = this.parts
     if (!libp2p.getConnections(peer).some((connection) => connection.limits === undefined)) return false
     const record = await libp2p.peerStore.get(peer).catch(() => undefined)
     return record?.protocols.some((protocol) => protocol.startsWith('/meshsub/')) ?? false

@@ -36,7 +36,7 @@ interface ProberParts {
 }
 
 export class Prober {
-  private readonly by: ProberParts
+  private readonly parts: ProberParts
   private readonly heardAt = new Map<string, number>()
   private readonly busy = new Set<string>()
   /** Callbacks that end the waits for answers. */
@@ -45,54 +45,54 @@ export class Prober {
   private readonly onOpen = ({ detail }: CustomEvent<Connection>) => this.heard(detail.remotePeer.toString())
 
   constructor(_options: object, parts: ProberParts) {
-    this.by = parts
+    this.parts = parts
   }
 
   start(): void {
-    this.by.libp2p.addEventListener('connection:open', this.onOpen)
+    this.parts.libp2p.addEventListener('connection:open', this.onOpen)
     this.loop()
   }
 
   stop(): void {
-    this.by.libp2p.removeEventListener('connection:open', this.onOpen)
+    this.parts.libp2p.removeEventListener('connection:open', this.onOpen)
     this.cancel?.()
   }
 
   /** The peer sent something. Called for every gossip frame, so it must be cheap. */
   heard(peer: string): void {
-    this.heardAt.set(peer, this.by.clock.now())
+    this.heardAt.set(peer, this.parts.clock.now())
   }
 
   /** Probes every connection now with a short timeout, since they are probably dead. */
   hurry(): void {
-    for (const peer of this.by.libp2p.getPeers())
+    for (const peer of this.parts.libp2p.getPeers())
       if (!this.busy.has(peer.toString())) void this.doubt(peer, peer.toString())
     const waits = [...this.waits]
-    this.by.clock.after(HURRY_MS, () => {
+    this.parts.clock.after(HURRY_MS, () => {
       for (const end of waits) end()
     })
   }
 
   private loop(): void {
-    this.cancel = this.by.clock.after(CHECK_MS, () => {
+    this.cancel = this.parts.clock.after(CHECK_MS, () => {
       this.check()
       this.loop()
     })
   }
 
   private check(): void {
-    const peers = this.by.libp2p.getPeers()
+    const peers = this.parts.libp2p.getPeers()
     const present = new Set(peers.map(String))
     for (const id of this.heardAt.keys()) if (!present.has(id)) this.heardAt.delete(id)
     for (const peer of peers) {
       const id = peer.toString()
-      const quiet = this.by.clock.now() - (this.heardAt.get(id) ?? 0)
+      const quiet = this.parts.clock.now() - (this.heardAt.get(id) ?? 0)
       if (quiet > QUIET_MS && !this.busy.has(id)) void this.doubt(peer, id)
     }
   }
 
   private async doubt(peer: PeerId, id: string): Promise<void> {
-    const { libp2p, clock, log, isStarved, onReplaced } = this.by
+    const { libp2p, clock, log, isStarved, onReplaced } = this.parts
     // Copied, because libp2p returns its own list, to which the new connection will be added.
     const old = [...libp2p.getConnections(peer)]
     const since = clock.now()
@@ -150,12 +150,12 @@ export class Prober {
         resolve()
       }
       this.waits.add(end)
-      this.by.clock.after(PATIENCE_MS, end)
+      this.parts.clock.after(PATIENCE_MS, end)
     })
   }
 
   private pause(ms: number): Promise<void> {
-    return new Promise((resolve) => this.by.clock.after(ms, resolve))
+    return new Promise((resolve) => this.parts.clock.after(ms, resolve))
   }
 }
 

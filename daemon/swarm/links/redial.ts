@@ -56,7 +56,7 @@ export class Redial {
   private readonly wanted = new Map<string, Wanted>()
   /** Peers met in this swarm, least recently met first. */
   private readonly met = new Set<string>()
-  private readonly by: RedialParts
+  private readonly parts: RedialParts
   private cancel: (() => void) | undefined
   private tick = 0
   private readonly onOpen = ({ detail }: CustomEvent<Connection>) => {
@@ -64,11 +64,11 @@ export class Redial {
   }
 
   constructor(_options: object, parts: RedialParts) {
-    this.by = parts
+    this.parts = parts
   }
 
   async start(): Promise<void> {
-    this.by.libp2p.addEventListener('connection:open', this.onOpen)
+    this.parts.libp2p.addEventListener('connection:open', this.onOpen)
     const { wanted, met } = await this.load()
     for (const id of met) this.met.add(id)
     for (const [id, addresses] of wanted) await this.keep(id, addresses)
@@ -78,7 +78,7 @@ export class Redial {
   stop(): void {
     this.cancel?.()
     this.cancel = undefined
-    this.by.libp2p.removeEventListener('connection:open', this.onOpen)
+    this.parts.libp2p.removeEventListener('connection:open', this.onOpen)
   }
 
   has(id: string): boolean {
@@ -124,14 +124,14 @@ export class Redial {
     this.met.add(id)
     if (this.met.size > MAX_MET) {
       const [oldest] = this.met
-      this.met.delete([...this.met].find((one) => one !== id && !this.by.isUseful(one)) ?? oldest!)
+      this.met.delete([...this.met].find((one) => one !== id && !this.parts.isUseful(one)) ?? oldest!)
     }
     if (isNew) await this.save()
   }
 
   /** Dials now, unless the peer is connected or being dialled. Resolves with true if it is then connected. */
   async dial(id: string, { signal }: { signal?: AbortSignal } = {}): Promise<boolean> {
-    const { libp2p, clock } = this.by
+    const { libp2p, clock } = this.parts
     const peer = peerIdFromString(id)
     if (libp2p.getConnections(peer).length > 0) return true
     const entry = this.wanted.get(id)
@@ -144,7 +144,7 @@ export class Redial {
         try {
           await this.dialAt(peer, until)
         } catch (error) {
-          if (!(await this.by.lookup(peer, until))) throw error
+          if (!(await this.parts.lookup(peer, until))) throw error
           await this.dialAt(peer, until, true)
         }
       })
@@ -167,12 +167,12 @@ export class Redial {
       if (dialling) dialling.abort()
       else void this.dial(id)
     }
-    for (let links = this.by.libp2p.getPeers().length; links < FEW_LINKS; links++) this.tryMet()
+    for (let links = this.parts.libp2p.getPeers().length; links < FEW_LINKS; links++) this.tryMet()
   }
 
   /** Tries the most trusted addresses first. */
   private async dialAt(peer: PeerId, signal: AbortSignal, isNews = false): Promise<void> {
-    const { libp2p, book } = this.by
+    const { libp2p, book } = this.parts
     const entry = this.wanted.get(peer.toString())
     const addresses = await book.of(peer, {
       ...(entry && { given: entry.addresses, hearsay: isNews || ++entry.tries % HEARSAY_EVERY === 0 }),
@@ -184,7 +184,7 @@ export class Redial {
   private async reached({ remotePeer, remoteAddr }: Connection): Promise<void> {
     const id = remotePeer.toString()
     const address = remoteAddr.toString().replace(/\/p2p\/[^/]+$/, '')
-    this.by.book.worked(id, address)
+    this.parts.book.worked(id, address)
     const entry = this.wanted.get(id)
     if (entry === undefined || entry.addresses[0] === address) return
     entry.addresses = [address, ...entry.addresses.filter((one) => one !== address)].slice(0, MAX_ADDRESSES)
@@ -192,11 +192,11 @@ export class Redial {
   }
 
   private loop(): void {
-    this.cancel = this.by.clock.after(REDIAL_MS, () => {
+    this.cancel = this.parts.clock.after(REDIAL_MS, () => {
       this.tick++
       for (const id of this.wanted.keys()) {
-        const lower = this.by.libp2p.peerId.toString() < id
-        if (lower) this.by.clock.after(LOWER_ID_LATER_MS, () => void (this.cancel && this.dial(id)))
+        const lower = this.parts.libp2p.peerId.toString() < id
+        if (lower) this.parts.clock.after(LOWER_ID_LATER_MS, () => void (this.cancel && this.dial(id)))
         else void this.dial(id)
       }
       if (this.tick % TRY_MET_EVERY === 0) this.tryMet()
@@ -206,7 +206,7 @@ export class Redial {
   }
 
   private tryMet(): void {
-    const { libp2p, random } = this.by
+    const { libp2p, random } = this.parts
     if (libp2p.getPeers().length >= FEW_LINKS) return
     const away = [...this.met].filter((id) => libp2p.getConnections(peerIdFromString(id)).length === 0)
     const id = away[Math.floor(random() * away.length)]
@@ -218,7 +218,7 @@ export class Redial {
     if (!entry && this.wanted.size >= MAX_WANTED) return
     const all = [...new Set([...addresses, ...(entry?.addresses ?? [])])].slice(0, MAX_ADDRESSES)
     this.wanted.set(id, { lastError: undefined, dialling: undefined, tries: 0, ...entry, addresses: all })
-    await this.by.libp2p.peerStore.merge(peerIdFromString(id), {
+    await this.parts.libp2p.peerStore.merge(peerIdFromString(id), {
       multiaddrs: all.map((address) => multiaddr(address)),
       // libp2p closes connections to it last when there are too many.
       tags: { 'waggle-wanted': { value: 100 } },
@@ -231,22 +231,22 @@ export class Redial {
       met: [...this.met],
     }
     try {
-      await this.by.datastore?.put(KEY, new TextEncoder().encode(JSON.stringify(saved)))
+      await this.parts.datastore?.put(KEY, new TextEncoder().encode(JSON.stringify(saved)))
     } catch (error) {
-      this.by.log('warn', 'the list of peers to rejoin cannot be saved', { error: String(error) })
+      this.parts.log('warn', 'the list of peers to rejoin cannot be saved', { error: String(error) })
     }
   }
 
   private async load(): Promise<Saved> {
     try {
-      const { datastore } = this.by
+      const { datastore } = this.parts
       if (!datastore || !(await datastore.has(KEY))) return NOTHING
       // This node wrote the file, so its form is trusted. An invalid peer ID throws here, and the file is then ignored.
       const saved = JSON.parse(new TextDecoder().decode(await datastore.get(KEY))) as Saved
       for (const id of [...saved.met, ...saved.wanted.map(([wanted]) => wanted)]) peerIdFromString(id)
       return saved
     } catch (error) {
-      this.by.log('warn', 'the list of peers to rejoin cannot be read', { error: String(error) })
+      this.parts.log('warn', 'the list of peers to rejoin cannot be read', { error: String(error) })
       return NOTHING
     }
   }

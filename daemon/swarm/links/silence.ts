@@ -21,7 +21,7 @@ interface SilenceParts {
 }
 
 export class Silence {
-  private readonly by: SilenceParts
+  private readonly parts: SilenceParts
   private cancel: (() => void) | undefined
   private verified = 0
   /** Counted in checks, so that time asleep does not count. */
@@ -29,11 +29,11 @@ export class Silence {
   private peersMs = 0
 
   constructor(_options: object, parts: SilenceParts) {
-    this.by = parts
+    this.parts = parts
   }
 
   start(): void {
-    this.cancel = this.by.clock.after(CHECK_MS, () => {
+    this.cancel = this.parts.clock.after(CHECK_MS, () => {
       this.check()
       this.start()
     })
@@ -44,7 +44,7 @@ export class Silence {
   }
 
   private check(): void {
-    const { peers, verified, onSilent, onHeard } = this.by
+    const { peers, verified, onSilent, onHeard } = this.parts
     const [connected, count] = [peers(), verified()]
     if (count > this.verified || connected === 0) {
       this.verified = count

@@ -37,16 +37,16 @@ interface ThinningParts {
 
 export class Thinning {
   private readonly keep: number
-  private readonly by: ThinningParts
+  private readonly parts: ThinningParts
   private cancel: (() => void) | undefined
 
   constructor({ keep }: ThinningOptions, parts: ThinningParts) {
     this.keep = keep
-    this.by = parts
+    this.parts = parts
   }
 
   start(): void {
-    this.cancel = this.by.clock.after(EVERY_MS, async () => {
+    this.cancel = this.parts.clock.after(EVERY_MS, async () => {
       await this.thin()
       if (this.cancel) this.start()
     })
@@ -59,12 +59,12 @@ export class Thinning {
 
   /** Never rejects. */
   private async thin(): Promise<void> {
-    const { libp2p, random, isUseful } = this.by
+    const { libp2p, random, isUseful } = this.parts
     const own = libp2p
       .getConnections()
       .filter(({ direction, limits, status }) => direction === 'outbound' && !limits && status === 'open')
     if (own.length <= this.keep) return
-    const neighbours = this.by.mesh()
+    const neighbours = this.parts.mesh()
     const unused = own.filter((one) => this.isIdle(one) && !neighbours.has(one.remotePeer.toString()))
     const areRelays = await Promise.all(
       unused.map(({ remotePeer }) => this.hasTag(remotePeer, TAG_OF_RELAYS)),
@@ -87,13 +87,13 @@ export class Thinning {
   }
 
   private isIdle({ remotePeer, timeline, streams }: Connection): boolean {
-    const { clock, isWanted } = this.by
+    const { clock, isWanted } = this.parts
     const isOld = clock.now() - timeline.open >= MIN_AGE_MS
     return isOld && !isWanted(remotePeer.toString()) && streams.every(({ protocol }) => IDLE.test(protocol))
   }
 
   private async hasTag(peer: PeerId, tag: string): Promise<boolean> {
-    const record = await this.by.libp2p.peerStore.get(peer).catch(() => undefined)
+    const record = await this.parts.libp2p.peerStore.get(peer).catch(() => undefined)
     return record?.tags.has(tag) ?? false
   }
 
@@ -101,7 +101,7 @@ export class Thinning {
     const { remotePeer } = connection
     try {
       if (await this.hasTag(remotePeer, TAG_OF_SEARCHES))
-        await this.by.libp2p.peerStore.merge(remotePeer, { tags: { [TAG_OF_SEARCHES]: undefined } })
+        await this.parts.libp2p.peerStore.merge(remotePeer, { tags: { [TAG_OF_SEARCHES]: undefined } })
       await connection.close()
     } catch {
       // The peer does not answer, or the connection has just closed.

@@ -30,7 +30,7 @@ interface WakeDetectorParts {
 }
 
 export class WakeDetector {
-  private readonly by: WakeDetectorParts
+  private readonly parts: WakeDetectorParts
   private cancel: (() => void) | undefined
   private at = 0
   private where = ''
@@ -40,11 +40,11 @@ export class WakeDetector {
   private lateMs = 0
 
   constructor(_options: object, parts: WakeDetectorParts) {
-    this.by = parts
+    this.parts = parts
   }
 
   start(): void {
-    this.at = this.by.clock.now()
+    this.at = this.parts.clock.now()
     this.look()
     this.where = this.networkKey()
     this.loop()
@@ -59,14 +59,14 @@ export class WakeDetector {
   }
 
   private loop(): void {
-    this.cancel = this.by.clock.after(CHECK_MS, () => {
+    this.cancel = this.parts.clock.after(CHECK_MS, () => {
       this.check()
       this.loop()
     })
   }
 
   private check(): void {
-    const { clock, log, onWake } = this.by
+    const { clock, log, onWake } = this.parts
     const [now, where] = [clock.now(), this.networkKey()]
     const lateMs = now - this.at - CHECK_MS
     const isAsleep = lateMs > ASLEEP_MS && this.uncounted() > ASLEEP_MS
@@ -88,17 +88,19 @@ export class WakeDetector {
   }
 
   private look(): void {
-    this.looked = { at: this.by.clock.now(), counted: this.by.counted() }
+    this.looked = { at: this.parts.clock.now(), counted: this.parts.counted() }
   }
 
   /** The time since the last look that no processor has counted, ms. */
   private uncounted(): number {
-    const counted = this.by.counted()
+    const counted = this.parts.counted()
     const { at, counted: before } = this.looked
-    return counted === undefined || before === undefined ? 0 : this.by.clock.now() - at - (counted - before)
+    return counted === undefined || before === undefined
+      ? 0
+      : this.parts.clock.now() - at - (counted - before)
   }
 
   private networkKey(): string {
-    return [...this.by.addresses()].sort().join()
+    return [...this.parts.addresses()].sort().join()
   }
 }

@@ -22,18 +22,18 @@ interface PeerNewsParts {
 }
 
 export class PeerNews {
-  private readonly by: PeerNewsParts
+  private readonly parts: PeerNewsParts
   private readonly each: Quota
   private readonly strangers: Quota
   private readonly cuts: Quota
   /** Connected peers that were reported; their disconnection is reported as well. */
   private readonly told = new Set<string>()
 
-  constructor(_options: object, by: PeerNewsParts) {
-    this.by = by
-    this.each = new Quota({ rate: EACH }, by)
-    this.strangers = new Quota({ rate: STRANGERS, keys: 1 }, by)
-    this.cuts = new Quota({ rate: CUTS, keys: 1 }, by)
+  constructor(_options: object, parts: PeerNewsParts) {
+    this.parts = parts
+    this.each = new Quota({ rate: EACH }, parts)
+    this.strangers = new Quota({ rate: STRANGERS, keys: 1 }, parts)
+    this.cuts = new Quota({ rate: CUTS, keys: 1 }, parts)
   }
 
   /** The peer was seen on the local network. */
@@ -57,10 +57,10 @@ export class PeerNews {
   }
 
   private isNews(peer: string): boolean {
-    return this.each.take(peer) && (this.by.isWanted(peer) || this.strangers.take('all'))
+    return this.each.take(peer) && (this.parts.isWanted(peer) || this.strangers.take('all'))
   }
 
   private tell(peer: string, change: Change, more: { address?: string; reason?: string } = {}): void {
-    this.by.onEvent({ type: 'peer', peer, name: peerName(peer), change, ...more })
+    this.parts.onEvent({ type: 'peer', peer, name: peerName(peer), change, ...more })
   }
 }

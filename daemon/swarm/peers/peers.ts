@@ -56,26 +56,29 @@ interface PeersParts {
 }
 
 /** Connected peers first, then the most recently heard. */
-export function viewPeers(by: PeersParts): PeerView[] {
-  const mesh = meshPeers(by.libp2p.services.pubsub, by.topic)
-  return by.records
+export function viewPeers(parts: PeersParts): PeerView[] {
+  const mesh = meshPeers(parts.libp2p.services.pubsub, parts.topic)
+  return parts.records
     .all()
-    .map((record) => view(record, mesh, by))
+    .map((record) => view(record, mesh, parts))
     .sort((a, b) => Number(b.connected) - Number(a.connected) || (b.lastHeard ?? 0) - (a.lastHeard ?? 0))
 }
 
-function view(record: PeerRecord, mesh: ReadonlySet<string>, by: PeersParts): PeerView {
+function view(record: PeerRecord, mesh: ReadonlySet<string>, parts: PeersParts): PeerView {
   const { id, name, lastHeard, framesIn, bytesIn, bytesOut, published, verified, used, rewardCount } = record
-  const [connection] = by.libp2p.getConnections(peerIdFromString(id))
+  const [connection] = parts.libp2p.getConnections(peerIdFromString(id))
   const refused = refusedBy(record.refused)
   return {
     id,
     name,
     connected: connection !== undefined,
-    mesh: mesh.has(id) && gossipLink(by.libp2p.services.pubsub, id)?.outbound === true,
-    wanted: by.isWanted(id),
+    mesh: mesh.has(id) && gossipLink(parts.libp2p.services.pubsub, id)?.outbound === true,
+    wanted: parts.isWanted(id),
     nearby:
-      connection === undefined && record.disconnectedAt === undefined && !by.isWanted(id) && by.isNearby(id),
+      connection === undefined &&
+      record.disconnectedAt === undefined &&
+      !parts.isWanted(id) &&
+      parts.isNearby(id),
     ...(connection && {
       how: how(connection.remoteAddr.toString(), record),
       address: safeText(connection.remoteAddr.toString(), { limit: 200, line: true }),
@@ -90,8 +93,8 @@ function view(record: PeerRecord, mesh: ReadonlySet<string>, by: PeersParts): Pe
     used,
     refused,
     refusedTotal: Object.values(refused).reduce((sum, count) => sum + count, 0),
-    muted: by.reputation.isMuted(id),
-    score: by.reputation.score(id),
+    muted: parts.reputation.isMuted(id),
+    score: parts.reputation.score(id),
     ...(rewardCount > 0 && { reward: record.rewardSum / rewardCount }),
     ...(record.policyVersion !== undefined && { policyVersion: record.policyVersion }),
     ...(record.tokenizer !== undefined && { tokenizer: record.tokenizer }),

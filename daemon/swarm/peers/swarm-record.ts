@@ -37,7 +37,7 @@ export interface SwarmRecordParts {
 }
 
 export class SwarmRecord {
-  private readonly by: SwarmRecordParts
+  private readonly parts: SwarmRecordParts
   private cancel: (() => void) | undefined
   private ticks = 0
   /** The text as last saved. */
@@ -51,7 +51,7 @@ export class SwarmRecord {
   ranUntil: number | undefined
 
   constructor(_options: object, parts: SwarmRecordParts) {
-    this.by = parts
+    this.parts = parts
     this.busyAt = parts.clock.now()
   }
 
@@ -67,7 +67,7 @@ export class SwarmRecord {
   }
 
   async save({ isLast = false } = {}): Promise<void> {
-    const { datastore, reputation, seenContent, log } = this.by
+    const { datastore, reputation, seenContent, log } = this.parts
     if (!datastore) return
     try {
       const { wrote, admitted } = seenContent
@@ -82,7 +82,7 @@ export class SwarmRecord {
   }
 
   private loop(): void {
-    this.cancel = this.by.clock.after(TIMES_MS, () => {
+    this.cancel = this.parts.clock.after(TIMES_MS, () => {
       this.ticks++
       void (this.ticks % SAVE_EVERY === 0 ? this.save() : this.saveTimes())
       this.loop()
@@ -90,7 +90,7 @@ export class SwarmRecord {
   }
 
   private async saveTimes({ isLast = false } = {}): Promise<void> {
-    const { datastore, validator, clock, log } = this.by
+    const { datastore, validator, clock, log } = this.parts
     if (!datastore) return
     const now = clock.now()
     const heard = validator.lastAdmittedAt ?? this.lastAdmittedAt
@@ -114,7 +114,7 @@ export class SwarmRecord {
   }
 
   private async load(): Promise<void> {
-    const { datastore, reputation, seenContent, log } = this.by
+    const { datastore, reputation, seenContent, log } = this.parts
     try {
       if (!datastore) return
       if (await datastore.has(TIMES_KEY)) {
@@ -122,7 +122,7 @@ export class SwarmRecord {
           new TextDecoder().decode(await datastore.get(TIMES_KEY)),
         )
         this.lastAdmittedAt = heard
-        if (until !== undefined) this.ranUntil = Math.min(until, this.by.clock.now())
+        if (until !== undefined) this.ranUntil = Math.min(until, this.parts.clock.now())
       }
       if (!(await datastore.has(KEY))) return
       const saved = JSON.parse(new TextDecoder().decode(await datastore.get(KEY)))

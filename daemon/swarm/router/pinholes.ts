@@ -33,12 +33,12 @@ interface Pinhole {
 
 export class Pinholes {
   private readonly addressManager: AddressManager
-  private readonly by: PinholesParts
+  private readonly parts: PinholesParts
   private open: readonly Pinhole[] = []
 
-  constructor(addressManager: AddressManager, by: PinholesParts) {
+  constructor(addressManager: AddressManager, parts: PinholesParts) {
     this.addressManager = addressManager
-    this.by = by
+    this.parts = parts
   }
 
   /** Opens a pinhole for each address that the node listens on, and renews the open ones. Never rejects. */
@@ -46,12 +46,12 @@ export class Pinholes {
     const listeners = behindFirewall(this.addressManager).slice(0, MAX_PINHOLES)
     if (listeners.length === 0 && this.open.length === 0) return
     const before = this.addresses()
-    const hops = await (this.by.hops6 ?? hopsHere)(listeners.map(({ ip }) => ip)).catch(() => [])
+    const hops = await (this.parts.hops6 ?? hopsHere)(listeners.map(({ ip }) => ip)).catch(() => [])
     const found = await Promise.all(
       listeners.map((listener) =>
         this.openOne(listener, hops, signal).catch((error: Error) => {
           if (!signal.aborted)
-            this.by.log('debug', 'no router opens its firewall', {
+            this.parts.log('debug', 'no router opens its firewall', {
               address: toAddress(listener),
               error: error.message,
             })
@@ -62,7 +62,7 @@ export class Pinholes {
     this.open = found.filter((one) => one !== undefined)
     const addresses = this.addresses()
     if (addresses.length > 0 && addresses.join() !== before.join())
-      this.by.log('info', 'the router lets connections in over IPv6', { addresses })
+      this.parts.log('info', 'the router lets connections in over IPv6', { addresses })
   }
 
   /** miniupnpd 2.3.1 refuses to close a pinhole, so it is then given the shortest lease, two minutes there. */
@@ -98,7 +98,8 @@ export class Pinholes {
     if (!hop) return undefined
     const { port } = listener
     const known = this.open.find((one) => isSame(one.listener, listener))?.gateway
-    const gateway = known ?? (await PcpGateway.at(hop, { internalPort: port, signal, port: this.by.pcpPort }))
+    const gateway =
+      known ?? (await PcpGateway.at(hop, { internalPort: port, signal, port: this.parts.pcpPort }))
     const outside = await gateway.externalIp(signal)
     const granted = await this.ask(gateway, listener, { leaseSeconds: LEASE_S, signal })
     if (

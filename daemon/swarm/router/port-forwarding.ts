@@ -42,7 +42,7 @@ export interface Components {
 /** A libp2p service. */
 export class PortForwarding {
   private readonly components: Components
-  private readonly by: PortForwardingParts
+  private readonly parts: PortForwardingParts
   private readonly outside: OutsideAddresses
   private readonly pinholes: Pinholes
   private readonly life = new AbortController()
@@ -58,7 +58,7 @@ export class PortForwarding {
 
   constructor(components: Components, parts: PortForwardingParts) {
     this.components = components
-    this.by = parts
+    this.parts = parts
     this.outside = new OutsideAddresses(components.addressManager)
     this.pinholes = new Pinholes(components.addressManager, parts)
   }
@@ -73,7 +73,7 @@ export class PortForwarding {
     this.life.abort()
     await this.working
     const { gateway } = this.router ?? {}
-    const removed = await within(REMOVE_MS, this.by, async (signal) => {
+    const removed = await within(REMOVE_MS, this.parts, async (signal) => {
       const closed = this.pinholes.close(signal)
       const forwarded = this.outside.all().map(({ port }) => gateway?.remove(port, signal))
       const outcomes = await Promise.allSettled(forwarded)
@@ -82,7 +82,7 @@ export class PortForwarding {
     })
     for (const one of removed)
       if (one.status === 'rejected')
-        this.by.log('debug', 'a forwarded port was not removed; it expires', { error: String(one.reason) })
+        this.parts.log('debug', 'a forwarded port was not removed; it expires', { error: String(one.reason) })
     this.outside.set([])
   }
 
@@ -107,13 +107,13 @@ export class PortForwarding {
       }
     }
     this.working = undefined
-    if (!signal.aborted) this.cancel = this.by.clock.after(next, this.look)
+    if (!signal.aborted) this.cancel = this.parts.clock.after(next, this.look)
   }
 
   private async forward(own: readonly IpPort[]): Promise<void> {
     if (own.length === 0) return this.outside.set([])
     const { signal } = this.life
-    this.router = (await this.stillThere(own)) ?? (await findRouter({ own, signal }, this.by))
+    this.router = (await this.stillThere(own)) ?? (await findRouter({ own, signal }, this.parts))
     const { router } = this
     const ways = []
     for (const inside of own.filter(({ ip }) => ip === router.from).slice(0, MAX_PORTS)) {
@@ -123,7 +123,7 @@ export class PortForwarding {
         {
           leaseSeconds: LEASE_S,
           // IANA's dynamic port range.
-          nextPort: () => 49_152 + Math.floor(this.by.random() * 16_384),
+          nextPort: () => 49_152 + Math.floor(this.parts.random() * 16_384),
           signal,
         },
       )
@@ -148,7 +148,7 @@ export class PortForwarding {
     const text = JSON.stringify(outcome)
     if (text === this.told) return
     this.told = text
-    this.by.onForwarded(outcome)
+    this.parts.onForwarded(outcome)
   }
 }
 

@@ -46,12 +46,12 @@ export class UpnpGateway implements Gateway {
 
   static async at(
     location: URL,
-    by: { clock: Pick<Clock, 'after'>; signal: AbortSignal },
+    parts: { clock: Pick<Clock, 'after'>; signal: AbortSignal },
   ): Promise<UpnpGateway> {
-    const { body } = await request(location, {}, by)
+    const { body } = await request(location, {}, parts)
     const base = URL.parse(field(body, 'URLBase') ?? '') ?? location
-    const parts = body.split('</service>').slice(0, MAX_SERVICES)
-    const found = parts.flatMap((part) => {
+    const services = body.split('</service>').slice(0, MAX_SERVICES)
+    const found = services.flatMap((part) => {
       const text = part.slice(part.lastIndexOf('<service>') + 1)
       const type = field(text, 'serviceType') ?? ''
       const control = URL.parse(field(text, 'controlURL') ?? '', base.href)
@@ -62,7 +62,7 @@ export class UpnpGateway implements Gateway {
     return new UpnpGateway(
       location,
       found.sort((a, b) => SERVICES.indexOf(a.type) - SERVICES.indexOf(b.type)),
-      by.clock,
+      parts.clock,
     )
   }
 

@@ -10,9 +10,9 @@ const TIMEOUT_MS = 5000
 export function request(
   url: URL,
   init: RequestInit,
-  by: { clock: Pick<Clock, 'after'>; signal: AbortSignal },
+  parts: { clock: Pick<Clock, 'after'>; signal: AbortSignal },
 ) {
-  return within(TIMEOUT_MS, by, async (signal) => {
+  return within(TIMEOUT_MS, parts, async (signal) => {
     const response = await fetch(url, { ...init, redirect: 'error', signal })
     const chunks: Uint8Array[] = []
     let size = 0

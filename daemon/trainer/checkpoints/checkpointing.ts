@@ -170,13 +170,13 @@ export interface Restored {
 export async function restoreBefore(
   before: number,
   { lineage, spec }: { lineage: string; spec: DecoderSpec },
-  by: { checkpoints: Checkpoints; disk: Disk },
+  parts: { checkpoints: Checkpoints; disk: Disk },
 ): Promise<Restored | undefined> {
-  const all = await by.checkpoints.list()
+  const all = await parts.checkpoints.list()
   const chosen = all.findLast(({ manifest }) => manifest.step <= before) ?? all[0]
   if (!chosen) return undefined
-  await by.checkpoints.discardAfter(chosen.manifest.sequence)
-  return restoreNode({ lineage, spec }, by)
+  await parts.checkpoints.discardAfter(chosen.manifest.sequence)
+  return restoreNode({ lineage, spec }, parts)
 }
 
 /**

@@ -33,7 +33,7 @@ export interface Writer {
 /** Groups are in the order of the asks; tasks with turns are played to their ends. */
 export function writeGroups(
   { asks, sampleSeed, temperature = 1, context = Number.POSITIVE_INFINITY, ...options }: WriteOptions,
-  { tasks, ...by }: Writer,
+  { tasks, ...parts }: Writer,
 ): Promise<Round> {
   let index = 0
   return playRound(
@@ -47,7 +47,7 @@ export function writeGroups(
       // Of plugins' own work and parked groups, of which there are none.
       ...{ vocabulary: Number.POSITIVE_INFINITY, maxStaleness: 0 },
     },
-    { ...by, tasks, hooks: askingFor(asks) },
+    { ...parts, tasks, hooks: askingFor(asks) },
   )
 }
 

@@ -43,16 +43,16 @@ const MAX_REPLY = 4 * 1024 * 1024
 const verified = z.object({ reward: z.number().min(-LARGEST_REWARD).max(LARGEST_REWARD) })
 
 /** Begins an episode once, so that problems with the server are found at the start. */
-export async function openNemoGym(options: NemoGymOptions, by: NemoGymParts): Promise<ServedEnvironment> {
+export async function openNemoGym(options: NemoGymOptions, parts: NemoGymParts): Promise<ServedEnvironment> {
   const { name, prompt, turns, sessions } = options
-  const open = async (): Promise<Session> => openSession(options, by)
+  const open = async (): Promise<Session> => openSession(options, parts)
   const first = await open()
   await first.reset(0)
   first.close()
   return { name, prompt, turns, sessions, open }
 }
 
-function openSession({ name, url, rows, stepSeconds }: NemoGymOptions, by: NemoGymParts): Session {
+function openSession({ name, url, rows, stepSeconds }: NemoGymOptions, parts: NemoGymParts): Session {
   const closing = new AbortController()
   let row = rows[0]!
   let cookies = keepCookies()
@@ -65,7 +65,7 @@ function openSession({ name, url, rows, stepSeconds }: NemoGymOptions, by: NemoG
     const headers = cookies.header()
     const replied = await ask(
       { ...{ name, url, path, body, headers, signal }, seconds: stepSeconds, most: MAX_REPLY },
-      by,
+      parts,
     )
     cookies.take(replied.headers)
     return replied
@@ -90,7 +90,12 @@ function openSession({ name, url, rows, stepSeconds }: NemoGymOptions, by: NemoG
 
   const verify = async (): Promise<number> => {
     const response = {
-      ...{ id: `resp_${name}`, object: 'response', created_at: Math.floor(by.now() / 1000), model: 'waggle' },
+      ...{
+        id: `resp_${name}`,
+        object: 'response',
+        created_at: Math.floor(parts.now() / 1000),
+        model: 'waggle',
+      },
       ...{ status: 'completed', error: null, incomplete_details: null, output: items },
       ...{ parallel_tool_calls: true, tool_choice: 'auto', tools: [] },
     }

@@ -29,10 +29,10 @@ interface OpenEnvParts extends AskParts {
 const MAX_SCHEMA = 256 * 1024
 
 /** Gets the schema and plays one reset, so that problems with the server are found at the start. */
-export async function openOpenEnv(options: OpenEnvOptions, by: OpenEnvParts): Promise<ServedEnvironment> {
+export async function openOpenEnv(options: OpenEnvOptions, parts: OpenEnvParts): Promise<ServedEnvironment> {
   const { name, prompt, turns, sessions } = options
-  const toAction = actionMaker(await schemaOf(options, by), { name, field: options.action })
-  const open = () => openSession(options, by, toAction)
+  const toAction = actionMaker(await schemaOf(options, parts), { name, field: options.action })
+  const open = () => openSession(options, parts, toAction)
   const first = await open()
   try {
     await first.reset(0)
@@ -45,10 +45,10 @@ export async function openOpenEnv(options: OpenEnvOptions, by: OpenEnvParts): Pr
   return { name, prompt, turns, sessions, open }
 }
 
-async function schemaOf({ name, url }: OpenEnvOptions, by: OpenEnvParts): Promise<ActionSchema> {
+async function schemaOf({ name, url }: OpenEnvOptions, parts: OpenEnvParts): Promise<ActionSchema> {
   const { address, status, json } = await ask(
     { name, url, path: '/schema', seconds: 10, most: MAX_SCHEMA },
-    by,
+    parts,
   )
   const parsed = schemaReply.safeParse(json())
   if (status === 200 && parsed.success) return parsed.data.action
@@ -59,10 +59,10 @@ async function schemaOf({ name, url }: OpenEnvOptions, by: OpenEnvParts): Promis
 
 async function openSession(
   { name, url, observation, stepSeconds }: OpenEnvOptions,
-  by: OpenEnvParts,
+  parts: OpenEnvParts,
   toAction: (answer: string) => object,
 ): Promise<Session> {
-  const socket = by.connect(`${url.replace(/^http/, 'ws').replace(/\/+$/, '')}/ws`)
+  const socket = parts.connect(`${url.replace(/^http/, 'ws').replace(/\/+$/, '')}/ws`)
   let broken: EnvironmentError | undefined
   let waiting: { resolve(reply: Reply): void; reject(error: EnvironmentError): void } | undefined
   const breakOff = (message: string, more: { isFull?: boolean } = {}): void => {
@@ -90,7 +90,7 @@ async function openSession(
     if (broken) throw broken
     const { promise, resolve, reject } = Promise.withResolvers<Reply>()
     waiting = { resolve, reject }
-    const cancel = by.after(stepSeconds * 1000, () => breakOff(`no reply within ${stepSeconds} s`))
+    const cancel = parts.after(stepSeconds * 1000, () => breakOff(`no reply within ${stepSeconds} s`))
     // If the session is broken off, the reply is rejected, too.
     isOpen.then(() => {
       if (!broken) socket.send(JSON.stringify(message))
