@@ -5,7 +5,6 @@ import { createBook } from './book/book.ts'
 import type { AgentGateway, GatewayOptions, GatewayParts } from './contract.ts'
 import { createDialects } from './dialects/all.ts'
 import { createChatPrompts } from './dialects/prompts.ts'
-import { createQuestions } from './dialects/questions.ts'
 import { createPlayer, type Player } from './environments/player.ts'
 import { busy } from './errors.ts'
 import { bugLog } from './serve.ts'
@@ -85,8 +84,7 @@ export async function openGateway(options: GatewayOptions, parts: GatewayParts):
             ...{ token: parts.token(), book, caller, isTask: parts.isTask, room, serving: parts.serving },
             modelCalls: createModelCalls(options, {
               after: parts.after,
-              dialects: createDialects(options, { tokenizer, prompts, onUnkept: book.unkept }),
-              questions: createQuestions(options, { tokenizer, prompts }),
+              ...createDialects(options, { tokenizer, prompts, onUnkept: book.unkept }),
             }),
             onBug: bugLog(parts.log),
             requestId: () => parts.randomBytes(12).toString('hex'),

@@ -5,7 +5,6 @@ import type { Sampler, Sampling } from '../engine/engine.ts'
 import type { Tokenizer } from '../policy/tokens/tokenizer.ts'
 import { createDialects } from './dialects/all.ts'
 import { createChatPrompts } from './dialects/prompts.ts'
-import { createQuestions } from './dialects/questions.ts'
 import { createModelCalls } from './serving/model-calls.ts'
 import { openServing, type Serving } from './serving/serving.ts'
 import { createAnswers } from './writing/answers.ts'
@@ -63,8 +62,7 @@ export async function openServe(options: ServeOptions, parts: ServeParts): Promi
       { ...options, requiresName: true },
       {
         after: parts.after,
-        dialects: createDialects({ ...limits, ...distribution }, { tokenizer, prompts }),
-        questions: createQuestions(options, { tokenizer, prompts }),
+        ...createDialects({ ...limits, ...distribution }, { tokenizer, prompts }),
       },
     ),
     requestId: () => parts.randomBytes(12).toString('hex'),

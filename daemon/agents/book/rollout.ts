@@ -29,6 +29,8 @@ export interface Attempt {
   /** The id of its call. */
   readonly id: string
   readonly at: number
+  /** Tokens of its prompt. */
+  readonly promptLength: number
   /** Digest of the request's path and body. */
   readonly digest: string
   readonly idempotencyKey: string | undefined

@@ -1,7 +1,9 @@
-// Every dialect, by its path.
+// Every dialect, by its path, and the questions to an API that the model need not answer.
 
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
-import type { Dialect, DialectOptions, DialectParts } from './dialect.ts'
+import { createCountTokens } from './anthropic/count-tokens.ts'
+import { createMessages } from './anthropic/messages.ts'
+import type { Asker, Body, Dialect, DialectOptions, DialectParts } from './dialect.ts'
 import { createChat } from './openai/chat.ts'
 import { createCompletions } from './openai/completions.ts'
 import { createGenerate } from './openai/generate.ts'
@@ -13,11 +15,20 @@ interface AllParts extends DialectParts {
   prompts: ChatPrompts
 }
 
-export function createDialects(options: DialectOptions, parts: AllParts): ReadonlyMap<string, Dialect> {
-  return new Map([
-    ['/v1/chat/completions', createChat(options, parts)],
-    ['/v1/responses', createResponses(options, parts)],
-    ['/v1/completions', createCompletions(options, parts)],
-    ['/inference/v1/generate', createGenerate(options, parts)],
-  ])
+export interface Dialects {
+  dialects: ReadonlyMap<string, Dialect>
+  questions: ReadonlyMap<string, (body: Body, asker: Asker) => object>
+}
+
+export function createDialects(options: DialectOptions, parts: AllParts): Dialects {
+  return {
+    dialects: new Map([
+      ['/v1/chat/completions', createChat(options, parts)],
+      ['/v1/responses', createResponses(options, parts)],
+      ['/v1/completions', createCompletions(options, parts)],
+      ['/v1/messages', createMessages(options, parts)],
+      ['/inference/v1/generate', createGenerate(options, parts)],
+    ]),
+    questions: new Map([['/v1/messages/count_tokens', createCountTokens(options, parts)]]),
+  }
 }

@@ -19,7 +19,7 @@ export async function readObject(request: IncomingMessage): Promise<{ bytes: Buf
 }
 
 /** Fields of which numbers are only handed on: to the model, or back to the client. */
-const HANDED_ON = ['tools', 'response_format', 'format', 'text', 'metadata']
+const HANDED_ON = ['tools', 'response_format', 'format', 'text', 'metadata', 'messages']
 
 /** Parses a body. What is only handed on keeps its numbers as they are written. */
 function bodyIn(text: string): unknown {

@@ -4,7 +4,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpError, sendJson } from '../../http/index.ts'
 import type { Attempt } from '../book/rollout.ts'
-import type { Asker, Body, Dialect } from '../dialects/dialect.ts'
+import type { Dialects } from '../dialects/all.ts'
+import type { Asker, Body } from '../dialects/dialect.ts'
 import { isNameOf } from '../dialects/wishes.ts'
 import type { CallRequest, Identity } from '../writing/attempts.ts'
 import { answerCall } from './calls.ts'
@@ -20,11 +21,8 @@ interface ModelOptions {
   requiresName?: boolean
 }
 
-interface ModelParts {
-  /** By the path after the rollout, such as /v1/chat/completions. */
-  dialects: ReadonlyMap<string, Dialect>
-  /** Answered at once, from the request's body. */
-  questions: ReadonlyMap<string, (body: Body) => object>
+/** By the path after the rollout, such as /v1/chat/completions. */
+interface ModelParts extends Dialects {
   after(ms: number, run: () => void): () => void
 }
 
@@ -77,7 +75,7 @@ export function createModelCalls(
     requireMethod(request, 'POST')
     const read = await readObject(request)
     requireModel(read.body)
-    if (question) return sendJson(response, 200, question(read.body))
+    if (question) return sendJson(response, 200, question(read.body, asker))
     await answerCall(request, response, { ...read, path, dialect: dialect!, asker, call, after })
   }
 }

@@ -133,7 +133,13 @@ export function createAttempts(options: AttemptsOptions, parts: AttemptsParts): 
       }
     }
     const attempt: Attempt = {
-      ...{ id, at, ...course.identity, idempotencyKey: course.identity.idempotencyKey },
+      ...{
+        id,
+        at,
+        promptLength: prompt.length,
+        ...course.identity,
+        idempotencyKey: course.identity.idempotencyKey,
+      },
       ...{ drawn, delivery, cut },
       get isRunning() {
         return isRunning

@@ -1,0 +1,27 @@
+// Makes the content of an answer in Anthropic's Messages API.
+
+import { type OfferedTools, textOfArguments } from '../offered.ts'
+import { type Answer, argumentsOf, type ToolCall } from '../tools.ts'
+
+export type Block =
+  | { type: 'text'; text: string }
+  | { type: 'tool_use'; id: string; name: string; input: unknown }
+
+export function blocksOf({ content, calls }: Answer, offered: OfferedTools): Block[] {
+  return [
+    ...(content !== '' ? [{ type: 'text' as const, text: content }] : []),
+    ...calls.map((call) => toolUse(call, offered)),
+  ]
+}
+
+function toolUse({ id, name: shown, arguments: json }: ToolCall, { origins }: OfferedTools): Block {
+  const { name } = origins.get(shown) ?? { name: shown }
+  return { type: 'tool_use', id, name, input: inputOf(json) }
+}
+
+/** Clients expect an object. */
+function inputOf(json: string): unknown {
+  const values = argumentsOf(json)
+  const isObject = typeof values === 'object' && values !== null && !Array.isArray(values)
+  return isObject ? values : { input: textOfArguments(json) }
+}

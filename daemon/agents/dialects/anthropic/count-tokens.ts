@@ -1,0 +1,18 @@
+// Anthropic's count_tokens: how many tokens a request of the Messages API has, without an answer.
+
+import type { Asker, Body, DialectOptions } from '../dialect.ts'
+import type { ChatPrompts } from '../prompts.ts'
+import { wantedIn } from '../wanted.ts'
+import { messagesRequest } from './conversation.ts'
+
+export function createCountTokens(
+  { strict }: Pick<DialectOptions, 'strict'>,
+  { prompts }: { prompts: ChatPrompts },
+) {
+  return (body: Body, asker: Asker): object => {
+    const { messages, offered, choice } = messagesRequest(body)
+    const { told } = wantedIn(choice, offered, { strict, format: undefined })
+    const { prompt } = prompts.of({ messages, tools: offered.tools, ...told }, asker)
+    return { input_tokens: prompt.length }
+  }
+}
