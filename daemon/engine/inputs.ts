@@ -5,6 +5,8 @@ import { columnsOf } from '../../protocol/plugin/expression.ts'
 import type { DecoderSpec, Weights } from './decoder.ts'
 import type { GenerateRequest, Objective, Sampling, TrainSequence } from './engine.ts'
 import { arraysOf, type BaseWeights, isStored, lengthOf, type Stored, trainable } from './stored/stored.ts'
+import { checkTopTokens } from './top-tokens.ts'
+import { DIVERGENCE } from './trainer.ts'
 
 type Sequence = { conditioning: Int32Array; completion: Int32Array }
 type Limits = Pick<DecoderSpec, 'contextLength' | 'vocabulary'>
@@ -68,6 +70,29 @@ export function checkPrompts(request: GenerateRequest, spec: DecoderSpec): numbe
 /** Columns that an objective's loss or metrics read. */
 export function columnsRead({ loss, metrics }: Objective): Set<string> {
   return new Set([loss, ...Object.values(metrics)].flatMap(columnsOf))
+}
+
+/**
+ * The number of tokens at a place that the batch's teachers name, the same for all. Undefined if the objective does not
+ * read the divergence from them. Throws E_ENGINE if a teacher's tokens cannot be used.
+ */
+export function taughtIn(
+  { sequences, objective }: { sequences: readonly TrainSequence[]; objective: Objective },
+  { vocabulary }: Pick<DecoderSpec, 'vocabulary'>,
+): number | undefined {
+  if (!columnsRead(objective).has(DIVERGENCE)) return undefined
+  const counts = new Set<number>()
+  for (const { teacher, completion } of sequences) {
+    if (!teacher) continue
+    checkTopTokens(teacher, { places: completion.length, vocabulary })
+    counts.add(teacher.count)
+  }
+  const [count = 1, ...others] = counts
+  if (others.length > 0)
+    refuse(
+      `the teachers of a batch name ${[...counts].join(' and ')} tokens at a place; it must be one number`,
+    )
+  return count
 }
 
 /** A sequence's values of a column; undefined for a missing mask, which means all ones. */

@@ -4,6 +4,9 @@
 import type { Expression } from '../../protocol/plugin/expression.ts'
 import type { Weights } from './decoder.ts'
 import type { EngineInfo, OpenRequest } from './engine.ts'
+import type { TopTokens } from './top-tokens.ts'
+
+export type { TopTokens } from './top-tokens.ts'
 
 export interface OptimizerState {
   steps: number
@@ -33,6 +36,8 @@ export interface ScoreRequest extends WithProgress {
   hidden?: boolean
   /** Also return where each token stands among the others. */
   pit?: boolean
+  /** Also return so many of the likeliest tokens at each place, at most the whole vocabulary. */
+  top?: number
 }
 
 /** Each array has one value per completion token. */
@@ -49,6 +54,8 @@ export interface Score {
   hidden?: Float32Array
   /** If `places` was requested. */
   pit?: PitBounds
+  /** If `top` was requested. */
+  top?: TopTokens
 }
 
 /** Where tokens stand when all tokens are ordered by probability at `temperature`. */
@@ -61,6 +68,13 @@ export interface PitBounds {
 
 /** The columns of an objective that hold these. They are computed if the objective reads them, and have no gradient. */
 export const PLACES = ['above', 'ties'] as const
+
+/**
+ * The column of an objective that holds the divergence of this policy from its teacher at each token, in nats: reverse KL
+ * over the teacher's likeliest tokens and the rest, K + 1 categories. It is computed, with its gradient, if the objective
+ * reads it. Where a sequence has no teacher it means nothing.
+ */
+export const DIVERGENCE = 'divergence'
 
 /** The loss as a formula; see protocol/plugin/expression.ts. */
 export interface Objective {
@@ -75,6 +89,8 @@ export interface TrainSequence {
   completion: Int32Array
   /** Values of the columns that the objective reads: one per completion token, or one for the whole completion. */
   columns: Record<string, Float32Array | number>
+  /** What a teacher says about the completion. `count` is the same in all sequences of a batch that have one. */
+  teacher?: TopTokens
 }
 
 /** AdamW (Loshchilov & Hutter 2019), with clipping by the global norm. */

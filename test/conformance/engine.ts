@@ -14,6 +14,7 @@ import { describeJoins } from './engine-joins.ts'
 import { describePlaces } from './engine-places.ts'
 import { describeSampling } from './engine-sampling.ts'
 import { describeSlots } from './engine-slots.ts'
+import { describeTeachers } from './engine-teachers.ts'
 import { describeTraining } from './engine-training.ts'
 
 export function describeEngine(name: string, create: EngineFactory): void {
@@ -33,6 +34,7 @@ export function describeEngine(name: string, create: EngineFactory): void {
     describeJoins(() => engine, open)
     describeTraining(() => engine, open, create)
     describeSlots(() => engine, open)
+    describeTeachers(() => engine, open)
 
     test('says what it is and why it runs there', () => {
       expect(engine.info.kind).toBe(name)

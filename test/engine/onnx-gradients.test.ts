@@ -157,6 +157,19 @@ const CASES: Case[] = [
     build: ([x]) => tokenStatistics(x!, int32(x!.graph, [5, 0, 2])).logprob,
   },
   {
+    name: 'divergence from a teacher',
+    shapes: [[3, 6]],
+    build: ([x]) => {
+      const { graph } = x!
+      const logprobs = Float32Array.of(-1, -2, Math.log(1 - Math.exp(-1) - Math.exp(-2)))
+      const teacher = {
+        tokens: graph.constant(Int32Array.of(5, 0, 2, 1, 3, 4), [3, 2]),
+        logprobs: graph.constant(Float32Array.of(...logprobs, ...logprobs, ...logprobs), [3, 3]),
+      }
+      return tokenStatistics(x!, int32(graph, [5, 0, 2]), { teacher }).divergence!
+    },
+  },
+  {
     name: 'token entropy',
     shapes: [[3, 6]],
     build: ([x]) => tokenStatistics(x!, int32(x!.graph, [5, 0, 2])).entropy,

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { type DecoderSpec, trainableShapes } from '../../daemon/engine/decoder.ts'
-import { pack } from '../../daemon/engine/onnx/batch/pack.ts'
+import { pack, packTeacher } from '../../daemon/engine/onnx/batch/pack.ts'
 import { plan } from '../../daemon/engine/onnx/batch/plan.ts'
 import { partSizes, partsOf } from '../../daemon/engine/onnx/decoder/head.ts'
 import { buildGradient, buildScore } from '../../daemon/engine/onnx/decoder/training.ts'
@@ -15,6 +15,7 @@ import { randomWeights, SPEC } from './model.ts'
 const LOSSES = {
   'log-probs': neg(mul(column('logprob'), column('advantage'))),
   entropies: column('entropy'),
+  divergences: add(mul(column('divergence'), column('advantage')), column('logprob')),
   both: add(neg(column('logprob')), mul(0.3, mul(column('entropy'), column('logprob')))),
 }
 
@@ -25,8 +26,11 @@ async function inParts(spec: DecoderSpec, loss: keyof typeof LOSSES, headParts: 
   const runtime = createRuntime({ threads: 1, maxSessions: 2 })
   const sizes = { ...micro!.shape, ...partSizes(1 + micro!.shape.segmentTokens, headParts) }
   const objective = { loss: LOSSES[loss], metrics: { above: column('above'), ties: column('ties') } }
-  const options = { accumulate: false, checkpointing: false, headParts }
-  const score = await runtime.compile('score', () => buildScore(spec, { headParts, hidden: true, pit: true }))
+  const taught = loss === 'divergences' ? 3 : undefined
+  const options = { accumulate: false, checkpointing: false, headParts, taught }
+  const score = await runtime.compile('score', () =>
+    buildScore(spec, { headParts, hidden: true, pit: true, top: 4 }),
+  )
   const gradient = await runtime.compile('gradient', () =>
     buildGradient(spec, objective, ['advantage', 'mask'], options),
   )
@@ -35,6 +39,7 @@ async function inParts(spec: DecoderSpec, loss: keyof typeof LOSSES, headParts: 
     inverseDenominator: Float32Array.of(1),
     'column.mask': packed.mask,
     'column.advantage': packed.mask.map((_, i) => Math.sin(i)),
+    ...(taught && packTeacher(sequences, packed, taught)),
   }
   const out = {
     scores: await score.run(feeds, sizes),
@@ -47,12 +52,15 @@ async function inParts(spec: DecoderSpec, loss: keyof typeof LOSSES, headParts: 
 test.each([
   ['tied', 'log-probs', SPEC],
   ['tied', 'entropies', SPEC],
+  ['tied', 'divergences', SPEC],
+  ['untied', 'divergences', { ...SPEC, tiedEmbeddings: false }],
+  ['soft-capped', 'divergences', { ...SPEC, logitSoftCap: 2 }],
   ['untied', 'both', { ...SPEC, tiedEmbeddings: false }],
   ['soft-capped', 'both', { ...SPEC, logitSoftCap: 2 }],
 ] as const)('parts give what one piece gives: %s, a loss of %s', async (_, loss, spec) => {
   const whole = await inParts(spec, loss, 1)
   const parts = await inParts(spec, loss, 5)
-  for (const name of ['logprob', 'entropy', 'collision', 'above', 'ties', 'hidden'])
+  for (const name of ['logprob', 'entropy', 'collision', 'above', 'ties', 'hidden', 'top'])
     expect(furthest(parts.scores[name]!, whole.scores[name]!), name).toBeLessThan(1e-5)
   expect(furthest(parts.gradients.sums!, whole.gradients.sums!)).toBeLessThan(1e-3)
   for (const name of trainableShapes(spec).keys()) {

@@ -2,7 +2,7 @@
 // pass of training.
 
 import type { DecoderSpec } from '../decoder.ts'
-import type { Score, ScoreRequest } from '../engine.ts'
+import type { Score, ScoreRequest, TopTokens } from '../engine.ts'
 import { checkSequences } from '../inputs.ts'
 import { pack } from './batch/pack.ts'
 import { plan } from './batch/plan.ts'
@@ -11,12 +11,13 @@ import type { Feeds } from './runtime/runtime.ts'
 import { headOf, inputsOf, type StepParts } from './step.ts'
 
 export async function score(
-  { sequences, temperature, hidden = false, pit = false, onProgress }: ScoreRequest,
+  { sequences, temperature, hidden = false, pit = false, top: wanted, onProgress }: ScoreRequest,
   { spec, parameters }: { spec: DecoderSpec; parameters: Feeds },
   { runtime, microBatchTokens, checkpointing, scaling }: Omit<StepParts, 'now'>,
 ): Promise<Score[]> {
   const scores: Score[] = new Array(sequences.length)
   checkSequences(sequences, spec)
+  const top = wanted && Math.min(wanted, spec.vocabulary)
   const batches = plan(sequences, { tokens: microBatchTokens })
   for (const [i, batch] of batches.entries()) {
     const packed = pack(sequences, batch)
@@ -24,8 +25,8 @@ export async function score(
     // Computed exactly as in the forward pass of training, including its rounding.
     const isHalf = scaling !== undefined
     const graph = await runtime.compile(
-      `score ${headParts} ${hidden} ${pit}`,
-      () => buildScore(spec, { headParts, hidden, pit }),
+      `score ${headParts} ${hidden} ${pit} ${top}`,
+      () => buildScore(spec, { headParts, hidden, pit, ...(top && { top }) }),
       { isHalf },
     )
     const out = await graph.run({ ...parameters, ...inputsOf(packed, temperature) }, sizes)
@@ -37,10 +38,24 @@ export async function score(
         entropies: of('entropy'),
         collisions: of('collision'),
         ...(hidden && { hidden: of('hidden', spec.width) }),
+        ...(top && { top: topTokens(of('top', 2 * top), top) }),
         ...(pit && { pit: { above: of('above'), ties: of('ties') } }),
       }
     }
     onProgress?.((i + 1) / batches.length)
   }
   return scores
+}
+
+/** From rows of `count` log-probs and as many ids. */
+function topTokens(rows: Float32Array, count: number): TopTokens {
+  const places = rows.length / (2 * count)
+  const tokens = new Int32Array(places * count)
+  const logprobs = new Float32Array(places * count)
+  for (let place = 0; place < places; place++) {
+    const at = 2 * count * place
+    logprobs.set(rows.subarray(at, at + count), place * count)
+    tokens.set(rows.subarray(at + count, at + 2 * count), place * count)
+  }
+  return { count, tokens, logprobs }
 }

@@ -4,8 +4,8 @@
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { DecoderSpec, Weights } from '../decoder.ts'
 import type { GradientReport, GradientRequest } from '../engine.ts'
-import { checkSequences, columnOf } from '../inputs.ts'
-import { type PackedBatch, pack } from './batch/pack.ts'
+import { checkSequences, columnOf, taughtIn } from '../inputs.ts'
+import { type PackedBatch, pack, packTeacher } from './batch/pack.ts'
 import { type MicroBatch, plan } from './batch/plan.ts'
 import { partSizes, partsOf } from './decoder/head.ts'
 import { buildGradient } from './decoder/training.ts'
@@ -78,9 +78,10 @@ async function compute(
   const batches = plan(sequences, { tokens: microBatchTokens })
   if (batches.length === 0) throw new WaggleError('E_ENGINE', 'a training batch has no sequences')
   const columns = [...new Set(['mask', ...sequences.flatMap(({ columns }) => Object.keys(columns))])].sort()
+  const taught = taughtIn(request, spec)
   const accumulate = batches.length > 1
   const isHalf = scale !== undefined
-  const key = `gradient ${accumulate} ${checkpointing} ${isHalf} ${JSON.stringify(objective)} ${columns}`
+  const key = `gradient ${accumulate} ${checkpointing} ${isHalf} ${taught} ${JSON.stringify(objective)} ${columns}`
   const into = prefixed('gradient', gradient.views)
   const common = {
     ...parameters,
@@ -95,17 +96,22 @@ async function compute(
   for (const [i, batch] of batches.entries()) {
     const packed = pack(sequences, batch)
     const filled = fillColumns(request, packed, columns)
+    const teacher = taught === undefined ? {} : packTeacher(sequences, packed, taught)
     counts.realTokens += packed.tokens.length - 1
     counts.computedTokens += packed.tokens.length
     for (const value of filled['column.mask']!) counts.completionTokens += value
     const { headParts, sizes } = headOf(batch, spec, checkpointing)
-    const options = { accumulate, checkpointing, headParts, isScaled: isHalf }
+    const options = { accumulate, checkpointing, headParts, isScaled: isHalf, taught }
     const graph = await runtime.compile(
       `${key} ${headParts}`,
       () => buildGradient(spec, objective, columns, options),
       { isHalf },
     )
-    const { sums } = await graph.run({ ...common, ...inputsOf(packed, temperature), ...filled }, sizes, into)
+    const { sums } = await graph.run(
+      { ...common, ...inputsOf(packed, temperature), ...filled, ...teacher },
+      sizes,
+      into,
+    )
     sums!.forEach((value, i) => {
       totals[i] = totals[i]! + value
     })

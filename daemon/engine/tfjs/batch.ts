@@ -3,6 +3,8 @@
 
 import type { TrainSequence } from '../engine.ts'
 import { columnOf } from '../inputs.ts'
+import { restOf } from '../top-tokens.ts'
+import type { Teacher } from './divergence.ts'
 
 interface PackedSequence {
   conditioning: Int32Array
@@ -84,4 +86,27 @@ export function tableOf(sequences: readonly TrainSequence[], batch: Batch, colum
     else table.set(values, start)
   })
   return table
+}
+
+/** What teachers say about each cell. A cell without a teacher gets equal parts of anything: it does not count. */
+export function teacherOf(
+  sequences: readonly TrainSequence[],
+  { members, width }: Batch,
+  count: number,
+): Teacher {
+  const cells = members.length * width
+  const tokens = Int32Array.from({ length: cells * count }, (_, i) => i % count)
+  const logprobs = new Float32Array(cells * (count + 1)).fill(-Math.log(count + 1))
+  members.forEach((member, row) => {
+    const { teacher, completion } = sequences[member]!
+    if (!teacher) return
+    tokens.set(teacher.tokens, row * width * count)
+    for (let place = 0; place < completion.length; place++) {
+      const named = teacher.logprobs.subarray(place * count, (place + 1) * count)
+      const to = (row * width + place) * (count + 1)
+      logprobs.set(named, to)
+      logprobs[to + count] = restOf(named)
+    }
+  })
+  return { cells, count, tokens, logprobs }
 }

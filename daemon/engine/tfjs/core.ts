@@ -171,16 +171,21 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
     decode,
     generate: generateBy(decode),
 
-    async score({ sequences, temperature, hidden = false, pit = false }) {
+    async score({ sequences, temperature, hidden = false, pit = false, top: wanted }) {
       const model = modelOf(opened())
+      const top = wanted && Math.min(wanted, model.spec.vocabulary)
       checkSequences(sequences, model.spec)
       const scores: Score[] = new Array(sequences.length)
       for (const batch of cut(sequences, microBatchTokens)) {
         tf.tidy(() => {
-          const found = scoreStatistics(model, batch, temperature, { pit })
+          const found = scoreStatistics(model, batch, temperature, { pit, ...(top && { top }) })
           const read = ({ logprob, entropy, collision, above, ties }: typeof found) =>
             [logprob, entropy, collision, above, ties].map((values) => values?.dataSync() as Float32Array)
           const [logprobs, entropies, collisions, above, ties] = read(found)
+          const likeliest = found.top && {
+            ids: found.top.indices.dataSync(),
+            logprobs: found.top.values.dataSync(),
+          }
           const states = hidden ? (found.hidden.dataSync() as Float32Array) : undefined
           const { width } = model.spec
           batch.members.forEach((member, row) => {
@@ -193,6 +198,14 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
               entropies: of(entropies!),
               collisions: of(collisions!),
               ...(states && { hidden: of(states, width) }),
+              ...(likeliest &&
+                top && {
+                  top: {
+                    count: top,
+                    tokens: Int32Array.from(likeliest.ids.subarray(start * top, end * top)),
+                    logprobs: new Float32Array(likeliest.logprobs.subarray(start * top, end * top)),
+                  },
+                }),
               ...(pit && { pit: { above: of(above!), ties: of(ties!) } }),
             }
           })

@@ -1,19 +1,30 @@
 // The forward pass of scoring and training: log-probs, entropies and other statistics of a batch's completions.
 
+import { DIVERGENCE } from '../trainer.ts'
 import type { Tensor } from './backend.ts'
 import type { Batch } from './batch.ts'
 import { anglesOf, finalNorm, forward, gatherRows, logitsOf, MASKED, type Model } from './decoder.ts'
+import { divergenceOf, type Teacher } from './divergence.ts'
 import { detach } from './objective.ts'
 
-/** Log-probs and entropies under softmax(logits / temperature), and places if asked for, [rows, width] each. */
+/**
+ * Log-probs and entropies under softmax(logits / temperature), and if asked for places and the divergence from a teacher,
+ * [rows, width] each.
+ */
 export function statistics(
   model: Model,
   batch: Batch,
   temperature: number,
-  { pit }: { pit: boolean },
+  { pit, teacher }: { pit: boolean; teacher?: Teacher | undefined },
 ): Record<string, Tensor> {
   const logs = logsOf(model, statesOf(model, batch), temperature)
-  return { ...ofTargets(model, batch, logs), ...(pit && pitOf(model, batch, logs)) }
+  const { tf } = model
+  const shape: [number, number] = [batch.members.length, batch.width]
+  return {
+    ...ofTargets(model, batch, logs),
+    ...(pit && pitOf(model, batch, logs)),
+    ...(teacher && { [DIVERGENCE]: tf.reshape(divergenceOf(tf, logs, teacher), shape) }),
+  }
 }
 
 /**
@@ -24,8 +35,17 @@ export function scoreStatistics(
   model: Model,
   batch: Batch,
   temperature: number,
-  { pit }: { pit: boolean },
-): { logprob: Tensor; entropy: Tensor; collision: Tensor; hidden: Tensor; above?: Tensor; ties?: Tensor } {
+  { pit, top }: { pit: boolean; top?: number | undefined },
+): {
+  logprob: Tensor
+  entropy: Tensor
+  collision: Tensor
+  hidden: Tensor
+  above?: Tensor
+  ties?: Tensor
+  /** The likeliest tokens, falling, [rows * width, top]. */
+  top?: { values: Tensor; indices: Tensor }
+} {
   const { tf } = model
   const hidden = statesOf(model, batch)
   const logs = logsOf(model, hidden, temperature)
@@ -35,6 +55,7 @@ export function scoreStatistics(
     collision,
     hidden,
     ...(pit && pitOf(model, batch, logs)),
+    ...(top && { top: tf.topk(logs, top) }),
   }
 }
 

@@ -1,10 +1,10 @@
 // The gradients of an objective over a batch, by TensorFlow's own rules, one micro-batch after another.
 
 import type { GradientRequest, Objective } from '../engine.ts'
-import { columnsRead } from '../inputs.ts'
-import { PLACES } from '../trainer.ts'
+import { columnsRead, taughtIn } from '../inputs.ts'
+import { DIVERGENCE, PLACES } from '../trainer.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
-import { type Batch, cut, tableOf } from './batch.ts'
+import { type Batch, cut, tableOf, teacherOf } from './batch.ts'
 import type { Model } from './decoder.ts'
 import { lower, maskedSum } from './objective.ts'
 import { statistics } from './statistics.ts'
@@ -34,12 +34,13 @@ export function gradientsOf(
     (batch): Tables => new Map(columns.map((column) => [column, tableOf(sequences, batch, column)])),
   )
   checkObjective(tf, objective, columns)
+  const taught = taughtIn(request, model.spec)
 
   const totals = new Float64Array(1 + Object.keys(objective.metrics).length)
   let completionTokens = 0
   let gradients: Tensor[] | undefined
   batches.forEach((batch, i) => {
-    const found = ofBatch(model, request, batch, tables[i]!)
+    const found = ofBatch(model, { ...request, taught }, batch, tables[i]!)
     found.sums.forEach((sum, j) => {
       totals[j] = totals[j]! + sum
     })
@@ -54,7 +55,13 @@ export function gradientsOf(
 
 function ofBatch(
   model: Model,
-  { objective, temperature, denominator }: Omit<GradientRequest, 'into'>,
+  {
+    sequences,
+    objective,
+    temperature,
+    denominator,
+    taught,
+  }: Omit<GradientRequest, 'into'> & { taught: number | undefined },
   batch: Batch,
   tables: Tables,
 ): { gradients: Tensor[]; sums: Float32Array } {
@@ -62,7 +69,8 @@ function ofBatch(
   let sums = new Float32Array()
   const loss = (): Tensor => {
     const pit = PLACES.some((name) => columnsRead(objective).has(name))
-    const columns = new Map(Object.entries(statistics(model, batch, temperature, { pit })))
+    const teacher = taught === undefined ? undefined : teacherOf(sequences, batch, taught)
+    const columns = new Map(Object.entries(statistics(model, batch, temperature, { pit, teacher })))
     for (const [name, table] of tables)
       columns.set(name, tf.tensor(table, [batch.members.length, batch.width]))
     const totals = totalsOf(tf, objective, columns)
@@ -88,7 +96,7 @@ function checkObjective(tf: Tensorflow, objective: Objective, columns: readonly 
     totalsOf(
       tf,
       objective,
-      new Map(['logprob', 'entropy', ...PLACES, ...columns].map((name) => [name, cell])),
+      new Map(['logprob', 'entropy', ...PLACES, DIVERGENCE, ...columns].map((name) => [name, cell])),
     )
   })
 }

@@ -1,5 +1,7 @@
 // Fills the arrays of a micro-batch, in the layout of `packing.ts`.
 
+import { restOf } from '../../top-tokens.ts'
+import type { TrainSequence } from '../../trainer.ts'
 import type { MicroBatch, PlannedSequence } from './plan.ts'
 
 export interface PackedBatch {
@@ -83,4 +85,30 @@ export function pack(sequences: readonly PlannedSequence[], { shape, units }: Mi
     mask,
     rows,
   }
+}
+
+/**
+ * What teachers say about each packed token: the ids of `count` tokens, and their log-probs followed by that of the rest.
+ * A token without a teacher gets equal parts of anything, since the objective does not count it.
+ */
+export function packTeacher(
+  sequences: readonly Pick<TrainSequence, 'teacher'>[],
+  { targets, rows }: PackedBatch,
+  count: number,
+): { teacherTokens: Int32Array; teacherLogprobs: Float32Array } {
+  const width = count + 1
+  const teacherTokens = Int32Array.from({ length: targets.length * count }, (_, i) => i % count)
+  const teacherLogprobs = new Float32Array(targets.length * width).fill(-Math.log(width))
+  for (const { member, start } of rows) {
+    const { teacher } = sequences[member]!
+    if (!teacher) continue
+    teacherTokens.set(teacher.tokens, start * count)
+    for (let from = 0; from < teacher.logprobs.length; from += count) {
+      const named = teacher.logprobs.subarray(from, from + count)
+      const to = start * width + (from / count) * width
+      teacherLogprobs.set(named, to)
+      teacherLogprobs[to + count] = restOf(named)
+    }
+  }
+  return { teacherTokens, teacherLogprobs }
 }

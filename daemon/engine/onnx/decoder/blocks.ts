@@ -8,6 +8,7 @@ import {
   equal,
   exp,
   less,
+  likeliest,
   type Matrix,
   mul,
   neg,
@@ -20,6 +21,7 @@ import {
   sub,
   tanh,
 } from '../graph/ops.ts'
+import { divergence, divergenceGradient, type Teacher } from './divergence.ts'
 
 /** x Wᵀ + b for rows x: [N, in], W: [out, in], b: [out]. */
 export function linear(x: Value, weight: Matrix, bias?: Value): Value {
@@ -128,10 +130,25 @@ export interface TokenStatistics {
   above: Value
   /** Probability of all tokens exactly as likely as the target, itself included. No gradient. */
   ties: Value
+  /** Reverse KL to the teacher, in nats; there is one only with a teacher. */
+  divergence: Value
+  /** [N, 2K]: log-probs of the K likeliest tokens, falling, and then their ids. No gradient. */
+  top: Value
+}
+
+/** Statistics that are only there if they were asked for. */
+export interface TokenExtras {
+  teacher?: Teacher | undefined
+  /** K of `top`. */
+  top?: number | undefined
 }
 
 /** Statistics of each row of logits [N, V] for its target (int32 [N]), [N] each. */
-export function tokenStatistics(logits: Value, targets: Value): TokenStatistics {
+export function tokenStatistics(
+  logits: Value,
+  targets: Value,
+  { teacher, top }: TokenExtras = {},
+): Omit<TokenStatistics, 'divergence' | 'top'> & Partial<TokenStatistics> {
   const { graph } = logits
   const [rows, vocabulary] = logits.shape
   const [logs] = graph.node('LogSoftmax', [logits], [{ dtype: 'float32', shape: logits.shape }], { axis: -1 })
@@ -161,11 +178,20 @@ export function tokenStatistics(logits: Value, targets: Value): TokenStatistics 
     const surprise = add(logs!, reshape(entropy!, [rows!, 1]))
     return [mul(neg(column), mul(probabilities, surprise))]
   })
+  const divergenceOf = (from: Teacher): Value => {
+    const found = divergence(logs!, from)
+    graph.record([logits], [found], ([g]) => [
+      g && divergenceGradient({ logs: logs!, probabilities }, from, reshape(g, [rows!, 1])),
+    ])
+    return found
+  }
   return {
     logprob: logprob!,
     entropy: entropy!,
     collision,
     above: massWhere(less(target, logs!)),
     ties: massWhere(equal(target, logs!)),
+    ...(teacher && { divergence: divergenceOf(teacher) }),
+    ...(top && { top: likeliest(logs!, top) }),
   }
 }

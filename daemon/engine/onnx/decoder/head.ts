@@ -21,7 +21,8 @@ import {
   tanh,
   unproject,
 } from '../graph/ops.ts'
-import { type TokenStatistics, tokenStatistics } from './blocks.ts'
+import { type TokenExtras, type TokenStatistics, tokenStatistics } from './blocks.ts'
+import { divergenceGradient, type Teacher } from './divergence.ts'
 
 /** Most bytes of one part's logits. Smaller parts take less memory but read the output matrix more often. */
 const PART_BYTES = { usual: 160 * 2 ** 20, small: 64 * 2 ** 20 }
@@ -45,7 +46,8 @@ export function partSizes(rows: number, parts: number): { [PART]: number } {
   return { [PART]: Math.floor(rows / parts) }
 }
 
-export type Statistic = keyof TokenStatistics
+/** What is one number a row. */
+export type Statistic = Exclude<keyof TokenStatistics, 'top'>
 
 /** The statistics that are always computed, and those that were asked for. */
 export type HeadStatistics = Pick<TokenStatistics, 'logprob' | 'entropy'> & Partial<TokenStatistics>
@@ -71,28 +73,37 @@ function logitsOf(x: Value, { table, cap }: Head): { logits: Value; back(gradien
 }
 
 /**
- * Log-probs of `targets` (int32 [N]), entropies, and the `wanted` statistics of the softmax of x's logits, each [N].
+ * Log-probs of `targets` (int32 [N]), entropies, and the `wanted` statistics of the softmax of x's logits, each [N]. With
+ * a teacher also the divergence from it, and if asked for the likeliest tokens.
  */
 export function headStatistics(
   x: Value,
   head: Head,
-  { targets, parts, wanted }: { targets: Value; parts: number; wanted: readonly Statistic[] },
+  {
+    targets,
+    parts,
+    wanted,
+    ...extras
+  }: { targets: Value; parts: number; wanted: readonly Statistic[] } & TokenExtras,
 ): HeadStatistics {
-  if (parts === 1) return tokenStatistics(logitsOf(x, head).logits, targets)
+  if (parts === 1) return tokenStatistics(logitsOf(x, head).logits, targets, extras)
+  const { teacher } = extras
   const { table } = head
   const { graph } = x
   graph.leaveUnplanned(PART)
   const ranges = rangesOf(x, parts)
   // Off the tape, because the backward pass does not use the logits computed here.
   const start = graph.tape.length
-  const names = [...new Set<Statistic>(['logprob', 'entropy', ...wanted])]
-  const found = inParts(x, head, targets, ranges, names)
-  const { logprob, entropy } = found
+  const always: Statistic[] = ['logprob', 'entropy', ...(teacher ? (['divergence'] as const) : [])]
+  const names = [...new Set<Statistic>([...always, ...wanted])]
+  const found = inParts(x, head, { targets, ranges, names, ...extras })
+  const { logprob, entropy, divergence } = found
   graph.tape.length = start
 
   const inputs = 'form' in table ? [x] : [x, table]
-  graph.record(inputs, [logprob, entropy], ([ofLogprob, ofEntropy]) => {
-    let earlier = ofLogprob ?? ofEntropy
+  const outputs = [logprob, entropy, ...(divergence ? [divergence] : [])]
+  graph.record(inputs, outputs, ([ofLogprob, ofEntropy, ofDivergence]) => {
+    let earlier = ofLogprob ?? ofEntropy ?? ofDivergence
     if (!earlier) return [undefined, undefined]
     const ofX: Value[] = []
     let ofTable: Value | undefined
@@ -106,6 +117,10 @@ export function headStatistics(
           targets: column(targets),
           ofLogprob: ofLogprob && column(ofLogprob),
           ofEntropy: ofEntropy && { gradient: column(ofEntropy), entropy: column(entropy) },
+          ofDivergence: ofDivergence && {
+            gradient: column(ofDivergence),
+            teacher: slicedTeacher(teacher!, from, to),
+          },
         }),
       )
       earlier = unproject(ofLogits, table)
@@ -135,24 +150,36 @@ function rangesOf(x: Value, parts: number): Range[] {
 function inParts(
   x: Value,
   head: Head,
-  targets: Value,
-  ranges: readonly Range[],
-  names: readonly Statistic[],
+  {
+    targets,
+    ranges,
+    names,
+    teacher,
+    top,
+  }: { targets: Value; ranges: readonly Range[]; names: readonly Statistic[] } & TokenExtras,
 ): HeadStatistics {
   const found = ranges.map(({ from, to }) => {
     const { logits } = logitsOf(slice(x, 0, from, to), head)
-    const part = tokenStatistics(logits, slice(targets, 0, from, to))
+    const part = tokenStatistics(logits, slice(targets, 0, from, to), {
+      teacher: teacher && slicedTeacher(teacher, from, to),
+      top,
+    })
     // Joined into one value. Otherwise the runtime would compute one statistic of every part first, and meanwhile hold
     // the logits of all parts.
-    return concat(
-      names.map((name) => reshape(part[name], [minus(to, from), 1])),
-      1,
-    )
+    const columns = names.map((name) => reshape(part[name]!, [minus(to, from), 1]))
+    return concat(part.top ? [...columns, part.top] : columns, 1)
   })
   const all = concat(found, 0)
-  return Object.fromEntries(
-    names.map((name, at) => [name, reshape(slice(all, 1, at, at + 1), [x.shape[0]!])]),
-  ) as HeadStatistics
+  return {
+    ...(Object.fromEntries(
+      names.map((name, at) => [name, reshape(slice(all, 1, at, at + 1), [x.shape[0]!])]),
+    ) as HeadStatistics),
+    ...(top && { top: slice(all, 1, names.length, names.length + 2 * top) }),
+  }
+}
+
+function slicedTeacher({ tokens, logprobs }: Teacher, from: Dimension, to: Dimension): Teacher {
+  return { tokens: slice(tokens, 0, from, to), logprobs: slice(logprobs, 0, from, to) }
 }
 
 /** Gradient of logits [n, V] from the gradients of their rows' statistics, columns [n, 1]. */
@@ -162,10 +189,12 @@ function backward(
     targets,
     ofLogprob,
     ofEntropy,
+    ofDivergence,
   }: {
     targets: Value
     ofLogprob: Value | undefined
     ofEntropy: { gradient: Value; entropy: Value } | undefined
+    ofDivergence: { gradient: Value; teacher: Teacher } | undefined
   },
 ): Value {
   const { graph } = logits
@@ -180,6 +209,11 @@ function backward(
   if (ofEntropy) {
     const surprise = add(logs!, ofEntropy.entropy)
     const part = mul(mul(probabilities, neg(ofEntropy.gradient)), surprise)
+    gradient = gradient ? add(gradient, part) : part
+  }
+  if (ofDivergence) {
+    const { teacher } = ofDivergence
+    const part = divergenceGradient({ logs: logs!, probabilities }, teacher, ofDivergence.gradient)
     gradient = gradient ? add(gradient, part) : part
   }
   return gradient!

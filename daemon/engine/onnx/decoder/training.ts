@@ -5,12 +5,14 @@ import type { DecoderSpec } from '../../decoder.ts'
 import { trainableShapes } from '../../decoder.ts'
 import type { Objective } from '../../engine.ts'
 import { columnsRead } from '../../inputs.ts'
-import { PLACES } from '../../trainer.ts'
+import { DIVERGENCE, PLACES } from '../../trainer.ts'
 import { asTable, declarePacked, type PackedInputs, SEGMENT_ROWS, TABLE } from '../batch/packing.ts'
 import { gradients } from '../graph/autodiff.ts'
 import { Graph, type Value } from '../graph/graph.ts'
 import { add, concat, expand, mul, reshape } from '../graph/ops.ts'
+import type { TokenExtras } from './blocks.ts'
 import { declareParameters, floats, headTable, type Parameters } from './decoder.ts'
+import type { Teacher } from './divergence.ts'
 import { type GroupOptions, groupHidden } from './groups.ts'
 import { type HeadStatistics, headStatistics, type Statistic } from './head.ts'
 import { lower, maskedSum } from './objective.ts'
@@ -26,14 +28,14 @@ function statistics(
   parameters: Parameters,
   inputs: PackedInputs,
   { headParts: parts, ...options }: HeadOptions & GroupOptions,
-  wanted: readonly Statistic[],
+  { wanted, ...extras }: { wanted: readonly Statistic[] } & TokenExtras,
 ): HeadStatistics & { hidden: Value } {
   const hidden = groupHidden(graph, spec, parameters, inputs, options)
   const targets = graph.input('targets', 'int32', [SEGMENT_ROWS])
   const inverseTemperature = graph.input('inverseTemperature', 'float32', [1])
   const table = headTable(parameters, spec)
   const size = spec.logitSoftCap
-  const of = { targets, parts, wanted }
+  const of = { targets, parts, wanted, ...extras }
   const found = size
     ? headStatistics(hidden, { table, cap: { size, inverseTemperature } }, of)
     : headStatistics(mul(hidden, inverseTemperature), { table }, of)
@@ -44,31 +46,44 @@ function statistics(
 export interface ScoreOptions {
   hidden?: boolean
   pit?: boolean
+  /** How many of the likeliest tokens. */
+  top?: number
 }
 
 /**
  * Log-probs, entropies and collisions of the targets of the blank token and of all segments' tokens,
- * [1 + segmentTokens] each. If asked for, also their places, and the hidden states that they are predicted from,
- * [1 + segmentTokens, D].
+ * [1 + segmentTokens] each. If asked for, also their places, the hidden states that they are predicted from,
+ * [1 + segmentTokens, D], and the likeliest tokens, [1 + segmentTokens, 2 top].
  */
 export function buildScore(
   spec: DecoderSpec,
-  { headParts, hidden: isHiddenWanted = false, pit = false }: HeadOptions & ScoreOptions,
+  { headParts, hidden: isHiddenWanted = false, pit = false, top }: HeadOptions & ScoreOptions,
 ): Graph {
   const graph = new Graph('score')
   const parameters = declareParameters(graph, spec)
   const options = { headParts, checkpointing: false }
   const names: Statistic[] = ['logprob', 'entropy', 'collision', ...(pit ? PLACES : [])]
-  const found = statistics(graph, spec, parameters, declarePacked(graph), options, names)
+  const found = statistics(graph, spec, parameters, declarePacked(graph), options, { wanted: names, top })
   for (const name of names) graph.output(name, found[name]!)
   if (isHiddenWanted) graph.output('hidden', found.hidden)
+  if (top) graph.output('top', found.top!)
   return graph
+}
+
+/** What a teacher says about each token, in the order of `SEGMENT_ROWS`. */
+function declareTeacher(graph: Graph, count: number): Teacher {
+  return {
+    tokens: graph.input('teacherTokens', 'int32', [SEGMENT_ROWS, count]),
+    logprobs: graph.input('teacherLogprobs', 'float32', [SEGMENT_ROWS, count + 1]),
+  }
 }
 
 interface GradientOptions extends HeadOptions, GroupOptions {
   accumulate: boolean
   /** The loss is scaled by a factor in `inverseDenominator`. The input `inverseScale` removes it from the gradients. */
   isScaled?: boolean
+  /** K of the teacher's tokens, if the objective reads the divergence from it. */
+  taught?: number | undefined
 }
 
 /**
@@ -79,15 +94,17 @@ export function buildGradient(
   spec: DecoderSpec,
   objective: Objective,
   columns: readonly string[],
-  { accumulate, isScaled = false, ...options }: GradientOptions,
+  { accumulate, isScaled = false, taught, ...options }: GradientOptions,
 ): Graph {
   const graph = new Graph(accumulate ? 'accumulate' : 'gradient')
   const parameters = declareParameters(graph, spec)
   const inputs = declarePacked(graph)
   const read = columnsRead(objective)
   const names: Statistic[] = ['logprob', 'entropy', ...PLACES.filter((name) => read.has(name))]
-  const found = statistics(graph, spec, parameters, inputs, options, names)
+  const teacher = taught === undefined ? undefined : declareTeacher(graph, taught)
+  const found = statistics(graph, spec, parameters, inputs, options, { wanted: names, teacher })
   const named = new Map<string, Value>(names.map((name) => [name, asTable(found[name]!, inputs)]))
+  if (teacher) named.set(DIVERGENCE, asTable(found.divergence!, inputs))
   for (const column of columns) named.set(column, graph.input(`column.${column}`, 'float32', TABLE))
   const mask = named.get('mask')!
   const inverseDenominator = graph.input('inverseDenominator', 'float32', [1])

@@ -20,7 +20,7 @@ export {
   tanh,
   where,
 } from '../ops/elementwise.ts'
-export { gatherRows, pickPerRow } from '../ops/indexing.ts'
+export { addPerRow, gatherRows, likeliest, pickPerRow, severalPerRow } from '../ops/indexing.ts'
 export {
   declareStored,
   type Matrix,

@@ -2,7 +2,7 @@
 
 import type { Dimension } from '../graph/dimension.ts'
 import { refuse, sameShape, type Value } from '../graph/graph.ts'
-import { expand, reshape } from './shapes.ts'
+import { concat, expand, reshape } from './shapes.ts'
 
 /**
  * Rows of a matrix by index, as in an embedding: [V, D] and int32 [N] give [N, D].
@@ -51,4 +51,35 @@ export function pickPerRow(rows: Value, indices: Value): Value {
     { axis: 1 },
   )
   return reshape(out!, [count!])
+}
+
+/** K elements of each row by index: [N, V] and int32 [N, K] give [N, K]. No gradient; see `divergence.ts`. */
+export function severalPerRow(rows: Value, indices: Value): Value {
+  const like = [{ dtype: rows.dtype, shape: indices.shape }]
+  return rows.graph.node('GatherElements', [rows, indices], like, { axis: 1 })[0]!
+}
+
+/** Adds K values to elements of each row, by index: [N, V], int32 [N, K] and [N, K]. No gradient. */
+export function addPerRow(rows: Value, indices: Value, values: Value): Value {
+  const like = [{ dtype: rows.dtype, shape: rows.shape }]
+  const how = { axis: 1, reduction: 'add' }
+  return rows.graph.node('ScatterElements', [rows, indices, values], like, how)[0]!
+}
+
+/** The largest `count` elements of each row, falling, and then their indices as floats: [N, 2 count]. No gradient. */
+export function likeliest(rows: Value, count: number): Value {
+  const { graph } = rows
+  const shape = [rows.shape[0]!, count]
+  const [values, indices] = graph.node(
+    'TopK',
+    [rows, graph.ints([count])],
+    [
+      { dtype: 'float32', shape },
+      { dtype: 'int64', shape },
+    ],
+    { axis: 1 },
+  )
+  // Exact: no vocabulary has 2^24 tokens.
+  const [asFloats] = graph.node('Cast', [indices!], [{ dtype: 'float32', shape }], { to: 1 })
+  return concat([values!, asFloats!], 1)
 }
