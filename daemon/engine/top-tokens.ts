@@ -1,17 +1,9 @@
-// A distribution over K + 1 categories at each place of a completion: its K likeliest tokens, and all others together.
-// It is what a teacher says about a student's answer, and it is small: 8 categories of 150,000 are enough to learn from.
+// Checks of what a teacher says, and the part of it that it leaves out: the probability of all other tokens.
 
 import { WaggleError } from '../../protocol/errors.ts'
+import type { TopTokens } from '../../protocol/plugin/teacher.ts'
 
-/** The likeliest tokens at each place of a completion of T tokens. */
-export interface TopTokens {
-  /** K: tokens at each place. */
-  count: number
-  /** Token ids, [T, K] row by row. No id twice in a row. */
-  tokens: Int32Array
-  /** Their log-probs in nats, [T, K]. */
-  logprobs: Float32Array
-}
+export type { TopTokens }
 
 /**
  * Least probability of all other tokens together. Float32 cannot tell smaller ones from 0, and their part in a
@@ -24,7 +16,7 @@ export function restOf(logprobs: Float32Array): number {
   return Math.log(Math.max(LEAST_REST, 1 - logprobs.reduce((sum, logprob) => sum + Math.exp(logprob), 0)))
 }
 
-/** Throws E_ENGINE unless the teacher has as many log-probs as tokens at each place, all of them possible. */
+/** Throws E_ENGINE unless it is K different tokens of the vocabulary at each place, with possible log-probs. */
 export function checkTopTokens(
   { count, tokens, logprobs }: TopTokens,
   { places, vocabulary }: { places: number; vocabulary: number },

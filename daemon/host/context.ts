@@ -81,6 +81,28 @@ export function createContext(active: Active, window: Window, parts: ContextBy):
     return texts
   }
 
+  /** Teachers use the trainer, which nothing else does between two updates. */
+  const checkWindow = (): void => {
+    if (window.of !== 'batch') throw new Error('teachers can only be asked while a batch is prepared')
+  }
+  const answer: Context['answer'] = async (questions, { teacher } = {}) => {
+    checkWindow()
+    const tokens = tokensLeft(active, window)
+    if (tokens <= 0) throw new BudgetError(noTokens(active))
+    if (questions.some(({ prompt }) => isHeldOut(prompt.seed)))
+      throw new RangeError('teachers may not be asked held-out questions')
+    const seed = hash32(by.seed, `plugin/${active.id}/answers/${window.step}/${teacher ?? ''}`)
+    const written = await waiting(() =>
+      world().answer(questions, { teacher, tokens, seed, signal: signal() }),
+    )
+    spend(
+      active,
+      window,
+      written.reduce((sum, { tokens: own }) => sum + own.length, 0),
+    )
+    return written
+  }
+
   const context: Context = {
     step: window.step,
     phase: window.phase,
@@ -90,8 +112,13 @@ export function createContext(active: Active, window: Window, parts: ContextBy):
       if (Number.isFinite(value)) parts.record(`${plugin.name}.${name}`, value)
     },
     generate,
-    score: (items, { hidden = false } = {}) =>
-      waiting(async () => world().score(items, { hidden, signal: signal() })),
+    score: (items, { teacher, ...wanted } = {}) =>
+      waiting(async () => {
+        if (teacher !== undefined) checkWindow()
+        return world().score(items, { ...wanted, ...(teacher && { teacher }), signal: signal() })
+      }),
+    teachers: () => world().teachers(),
+    answer,
     embed: (texts) => texts.map(embedText),
     question: (at) => instance(at).question,
     examples: (at) => instance(at).examples ?? [],

@@ -27,6 +27,9 @@ import type {
   Slot,
   Steering,
   SteerView,
+  TeacherInfo,
+  TeacherQuestion,
+  Teaching,
   TextRequest,
   Written,
 } from '../../protocol/plugin/index.ts'
@@ -82,6 +85,8 @@ export interface PluginStatus {
   msPerStep: number
   strikes: number
   message?: string
+  /** What it does at present. */
+  doing?: string[]
 }
 
 /** The part of the node that plugins can reach. The host enforces budgets, leak checks and phases. */
@@ -95,6 +100,12 @@ export interface World {
     options: { tokens: number; seed: number; signal: AbortSignal },
   ): Promise<{ texts: Written[][]; cut: boolean; unasked?: string }>
   score(items: readonly ScoreItem[], options: ScoreOptions & { signal: AbortSignal }): Promise<Scored[]>
+  teachers(): readonly TeacherInfo[]
+  /** One answer to each question, at most `tokens` in total; the last are empty if that is too few. */
+  answer(
+    questions: readonly TeacherQuestion[],
+    options: { teacher: string | undefined; tokens: number; seed: number; signal: AbortSignal },
+  ): Promise<Written[]>
   instance(at: PromptCoordinates): Instance
   verify(at: PromptCoordinates, completion: string): Verdict
   conditioning: Context['conditioning']
@@ -172,6 +183,8 @@ export interface PluginBatch {
   group(groups: readonly Group[], view: BatchView): Promise<Group[]>
   /** The estimator's advantages after all `modify` hooks. Throws if the estimator fails. */
   advantage(groups: Group[]): Promise<Advantages>
+  /** What teachers say about the answers; undefined without a teacher. */
+  teach(groups: readonly Group[]): Promise<Teaching | undefined>
   /** Values of the objective's own columns for this batch. */
   columns(advantages: Advantages, groups: readonly Group[]): Promise<Columns>
   /** Tells plugins about the update. Returns the texts that roles learn from. */

@@ -1,8 +1,9 @@
 // Checks of the groups, advantages, columns and role texts that hooks return. Each check throws if the result
 // is invalid, and returns what the host uses.
 
-import type { Advantages, Columns, RoleGroup } from '../../protocol/plugin/index.ts'
+import type { Advantages, Columns, RoleGroup, Teaching } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
+import { checkTopTokens } from '../engine/top-tokens.ts'
 import { checkPrompt } from './checks.ts'
 
 /** A replayed rollout has no behaviour log-probs, so its importance weights are unknown. */
@@ -97,6 +98,21 @@ export function checkColumns(
     }
   }
   return columns
+}
+
+/** Whether tokens are in the vocabulary is for the engine to say. */
+export function checkTeaching(teaching: Teaching, groups: readonly Group[]): Teaching {
+  if (teaching.length !== groups.length)
+    throw new Error(`taught ${teaching.length} groups of ${groups.length}`)
+  groups.forEach(({ rollouts }, g) => {
+    if (teaching[g]!.length !== rollouts.length)
+      throw new Error(`taught ${teaching[g]!.length} rollouts of ${rollouts.length}`)
+    rollouts.forEach(({ tokens }, r) => {
+      const top = teaching[g]![r]
+      if (top) checkTopTokens(top, { places: tokens.length, vocabulary: Number.POSITIVE_INFINITY })
+    })
+  })
+  return teaching
 }
 
 export function checkRoleGroups(

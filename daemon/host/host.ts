@@ -161,7 +161,7 @@ export function factsOf(one: Pick<Active, 'plugin' | 'hooks'>): PluginFacts {
   }
 }
 
-function statusOf({ plugin, tally }: Active): PluginStatus {
+function statusOf({ plugin, tally, hooks }: Active): PluginStatus {
   const { strikes, mergeStrikes, slow, off, totalMs, steps, message = tally.refusal } = tally
   return {
     kind: plugin.kind,
@@ -171,5 +171,20 @@ function statusOf({ plugin, tally }: Active): PluginStatus {
     msPerStep: steps === 0 ? 0 : totalMs / steps,
     strikes,
     ...(message === undefined ? {} : { message }),
+    ...(hooks.status && { doing: doingOf(hooks.status) }),
+  }
+}
+
+const MOST_LINES = 16
+const LONGEST_LINE = 120
+
+/** A plugin may come from anywhere, so what it says is bounded. */
+function doingOf(status: NonNullable<Active['hooks']['status']>): string[] {
+  try {
+    return status()
+      .slice(0, MOST_LINES)
+      .map((line) => String(line).slice(0, LONGEST_LINE))
+  } catch {
+    return []
   }
 }

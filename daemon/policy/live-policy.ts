@@ -5,16 +5,7 @@
 
 import type { PolicyReference } from '../../protocol/train/index.ts'
 import type { AdapterSpec, DecoderSpec, Weights } from '../engine/decoder.ts'
-import type {
-  OpenRequest,
-  OptimizerState,
-  Resting,
-  Sampler,
-  Score,
-  ScoreRequest,
-  Scorer,
-  Trainer,
-} from '../engine/engine.ts'
+import type { OpenRequest, OptimizerState, Resting, Sampler, Scorer, Trainer } from '../engine/engine.ts'
 import { type BaseWeights, trainable } from '../engine/stored/stored.ts'
 import { randomStream } from '../host/random.ts'
 import { initialAdapter } from './adapter.ts'
@@ -36,8 +27,11 @@ export interface LivePolicy {
   reference(): PolicyReference
   /** Rises whenever the weights change. */
   readonly changes: number
-  /** Scores with the weights of version 0. Nothing else may use the trainer at the same time. */
-  scoreReference(request: ScoreRequest): Promise<Score[]>
+  /**
+   * Runs something with other weights in the trainer, such as those of version 0 or a teacher's, and puts its own back.
+   * Nothing else may use the trainer meanwhile.
+   */
+  under<T>(weights: Weights, run: (model: OtherModel) => Promise<T>): Promise<T>
   /** Hands the trainer's weights to the sampler after `steps` more optimizer steps, by which the version rises. */
   advance(steps: number): Promise<void>
   /**
@@ -59,6 +53,9 @@ export interface LivePolicy {
   wake(): Promise<void>
   close(): Promise<void>
 }
+
+/** The model with other weights. Without `generate` if the trainer cannot sample. */
+export type OtherModel = Scorer & Partial<Pick<Sampler, 'generate'>>
 
 export interface PolicyState {
   version: number
@@ -85,7 +82,7 @@ interface PolicyOptions {
 
 interface PolicyParts {
   sampler: Sampler & Partial<Scorer> & Partial<Resting>
-  trainer: Trainer & Partial<Resting>
+  trainer: Trainer & Partial<Resting> & Partial<Pick<Sampler, 'generate'>>
 }
 
 export async function openPolicy(
@@ -114,6 +111,8 @@ export async function openPolicy(
   const sampler = withSlots(endingWith(engine, stop), slots)
   let version = state?.version ?? 0
   let changes = 0
+  /** Resolves once the trainer has its own weights: scores for plugins wait for it. */
+  let inPlace: Promise<void> = Promise.resolve()
   const forSampling = stopStrings ? { pieces: tokenizer.pieces(spec.vocabulary) } : {}
   /** One engine may be both sampler and trainer. */
   const isOne = (engine as unknown) === trainer
@@ -123,7 +122,8 @@ export async function openPolicy(
     optimizer,
   }: Pick<PolicyState, 'weights' | 'optimizer'>): OpenRequest => ({
     ...{ spec, weights: whole(trained), version },
-    ...(isOne ? forSampling : {}),
+    // It may be asked for a teacher's answers, which end like all others.
+    ...(isOne || stop.length > 0 ? forSampling : {}),
     ...(optimizer ? { optimizer } : {}),
   })
   await Promise.all([
@@ -137,18 +137,30 @@ export async function openPolicy(
     initial,
     sampler,
     trainer,
-    scorer: engine.score ? { score: (request) => engine.score!(request) } : trainer,
+    scorer: engine.score
+      ? { score: (request) => engine.score!(request) }
+      : { score: (request) => inPlace.then(() => trainer.score(request)) },
     reference: () => ({ lineage: digest, tokenizer: tokenizer.digest, version }),
     get changes() {
       return changes
     },
-    async scoreReference(request) {
+    async under(weights, run) {
+      const back = Promise.withResolvers<void>()
+      inPlace = back.promise
       const now = await trainer.weights()
-      await trainer.setWeights(initial)
+      await trainer.setWeights(weights)
+      const { generate } = trainer
       try {
-        return await trainer.score(request)
+        return await run({
+          score: trainer.score,
+          ...(generate && {
+            generate: (request, how) =>
+              generate(stop.length > 0 ? { stopStrings: stop, ...request } : request, how),
+          }),
+        })
       } finally {
         await trainer.setWeights(now)
+        back.resolve()
       }
     },
     async advance(steps) {

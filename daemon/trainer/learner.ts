@@ -310,6 +310,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
         return undefined
       }
       const advantages = splitEpisodes(await batch.advantage(joinEpisodes(groups)), groups)
+      const teaching = await batch.teach(groups)
       const columns = await batch.columns(advantages, groups)
       const { optimizer, minibatches, aggregation, warmUpSteps } = options.settings()
       const report = await learn(
@@ -328,7 +329,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
           lineage,
           version,
           isBelieved: (author) => parts.isTrusted?.(author) || authors.isBelieved(author),
-          columns,
+          ...{ columns, teaching },
           earnedWeight,
           meanOwn: record.meanOwn,
           learnForeign,
@@ -338,7 +339,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
           engine: policy.trainer,
           objective: plugins.objective,
           random: parts.random(`minibatches/${version}`),
-          reference: policy.scoreReference,
+          reference: (request) => policy.under(policy.initial, ({ score }) => score(request)),
           phases: parts.phases,
         },
       )

@@ -1,7 +1,7 @@
 // Turns groups into training rows: one row per rollout, with the columns that objectives read, grouped by
 // author.
 
-import type { Advantages, Columns } from '../../protocol/plugin/index.ts'
+import type { Advantages, Columns, Teaching } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import type { TrainSequence } from '../engine/engine.ts'
 
@@ -20,6 +20,8 @@ export interface RowOptions {
   isBelieved(author: string): boolean
   /** The objective's own columns, in addition to those that every row has. */
   columns?: Columns
+  /** What teachers say. Only this node's own answers are taught. */
+  teaching?: Teaching | undefined
 }
 
 /** One author's rows in a batch. */
@@ -45,6 +47,8 @@ export function rowsByAuthor(
       const row = rowOf(group, r, advantages[g]![r]!, options)
       for (const [name, column] of Object.entries(options.columns ?? {}))
         row.columns[name] = typeof column === 'number' ? column : column[g]![r]!
+      const teacher = options.teaching?.[g]?.[r]
+      if (teacher && row.columns.foreign === 0) row.teacher = teacher
       return row
     })
     if (group.author === options.self) own.push(rows)

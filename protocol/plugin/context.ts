@@ -2,6 +2,7 @@
 // plugin's budget, and also works on a scripted policy, so a plugin can be tried on any machine without a model.
 
 import type { Example, Finish, PromptCoordinates, Step, Verdict } from '../train/index.ts'
+import type { TeacherInfo, TeacherQuestion, TopTokens } from './teacher.ts'
 
 /** Seeded uniform numbers in [0, 1). */
 export type Random = () => number
@@ -66,6 +67,8 @@ export interface Scored {
    * which the output layer reads. Shape [tokens, model width], row-major.
    */
   hidden?: Float32Array
+  /** If requested, the likeliest tokens at each place. */
+  top?: TopTokens
 }
 
 export interface ScoreOptions {
@@ -74,6 +77,13 @@ export interface ScoreOptions {
    * large requests. For example, 8192 tokens of a model of width 896 take 29 MB.
    */
   hidden?: boolean
+  /** Also return so many of the likeliest tokens at each place, at the sampling temperature. */
+  top?: number
+  /**
+   * Who scores, for items of the policy: a name from `teachers`, `checkpoint/<name>` or a server's address. Only while a
+   * batch is prepared. Default: the policy.
+   */
+  teacher?: string
 }
 
 /** The reference solution, known only to the task's generator. */
@@ -98,6 +108,13 @@ export interface Context {
    */
   generate(requests: readonly TextRequest[]): Promise<Written[][]>
   score(items: readonly ScoreItem[], options?: ScoreOptions): Promise<Scored[]>
+  /** Teachers that can be asked now, besides checkpoints and servers. */
+  teachers(): readonly TeacherInfo[]
+  /**
+   * One answer of a teacher to each question, by default of the policy itself. They count against the budget; an answer is
+   * empty if the prompt leaves no room. Only while a batch is prepared.
+   */
+  answer(questions: readonly TeacherQuestion[], options?: { teacher?: string }): Promise<Written[]>
   /** One vector per text, of length 256 and norm 1, from character n-grams: it compares wording, not meaning. */
   embed(texts: readonly string[]): Float32Array[]
   /** The question as the node asks it. `examples` are the solved examples that the node puts before it. */

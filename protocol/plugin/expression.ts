@@ -10,11 +10,16 @@ import { WaggleError } from '../errors.ts'
 /** Columns that every batch has. A correction may add its own (see `Correction.columns`). */
 export const COLUMNS = [
   /**
-   * log pi_theta(token) under the current policy. Only this column and the next (`entropy`) carry gradients.
+   * log pi_theta(token) under the current policy. Only this column and the next two carry gradients.
    */
   'logprob',
   /** Entropy of the current policy at the token, in nats. */
   'entropy',
+  /**
+   * Reverse KL at the token from the current policy to the teacher (the `teach` hook), in nats, over the teacher's likeliest
+   * tokens and the rest. Where there is no teacher it means nothing.
+   */
+  'divergence',
   /** 1 where a token counts in the loss, else 0. */
   'mask',
   /** Log-prob under the policy at the start of the batch. */

@@ -1,8 +1,8 @@
 // The hooks, in the order in which a rollout passes through them:
 //
 //   receive -> select, weigh -> compose -> (generate; steer) -> verify -> reward -> extend (repeats until no requests)
-//     -> group (round) -> observe -> pool, peers -> group (batch) -> advantage -> modify -> columns -> (train)
-//     -> commit
+//     -> group (round) -> observe -> pool, peers -> group (batch) -> advantage -> modify -> teach ->
+//     columns -> (train) -> commit
 //
 // Hooks take data and return data. If a hook throws, hangs or exceeds its budget, the node skips it for this step
 // and drops the groups that it requested. The third failure disables the plugin.
@@ -10,6 +10,7 @@
 import type { Group, PromptCoordinates, Turn } from '../train/index.ts'
 import type { Context, Rewrite } from './context.ts'
 import type { Expression } from './expression.ts'
+import type { Teaching } from './teacher.ts'
 
 /** A prompt to sample next, and its number of rollouts. */
 export interface PromptRequest {
@@ -218,6 +219,8 @@ export interface Hooks {
   /** `share` returns state for peers; `merge` takes in theirs and must be commutative and idempotent. */
   share?(): Maybe<Uint8Array>
   merge?(remote: Uint8Array, from: string): Maybe<void>
+  /** What it does at present, in a few short lines for `waggle status`. */
+  status?(): string[]
 
   /**
    * Receives the peers' groups that have arrived since the previous round, at most a few hundred. This node has
@@ -246,6 +249,8 @@ export interface Hooks {
   advantage?(groups: Group[], context: Context): Maybe<Advantages>
   /** Modifies the estimator's advantages. */
   modify?(advantages: Advantages, groups: readonly Group[], context: Context): Maybe<Advantages>
+  /** What teachers say about this node's own answers; what is said about others is left out. Takes the `teacher` slot. */
+  teach?(groups: readonly Group[], context: Context): Maybe<Teaching>
   /** Returns values for the columns that `correct` declares. Omitted columns keep their default. */
   columns?(advantages: Advantages, groups: readonly Group[], context: Context): Maybe<Columns>
   /** Adds to the objective: loss, weights, masks. Called once, when the configuration is assembled. */

@@ -30,6 +30,7 @@ export const SLOTS = {
   loss: 'gives the per-token loss',
   flow: 'parks and cuts rollouts while they are being written',
   hinted: 'replaces all-wrong groups by hinted ones',
+  teacher: 'scores the answers, for the divergence from a teacher',
 } as const
 export type Slot = keyof typeof SLOTS
 

@@ -76,6 +76,6 @@ test('what is said to be there is what a batch has, what the engine computes, an
   })
   const rows = Object.keys(given.own.concat(given.foreign.flatMap(({ groups }) => groups))[0]![0]!.columns)
   expect([...COLUMNS].sort()).toEqual(
-    [...new Set([...rows, 'mask', 'logprob', 'entropy', 'proximal', 'reference'])].sort(),
+    [...new Set([...rows, 'mask', 'logprob', 'entropy', 'divergence', 'proximal', 'reference'])].sort(),
   )
 })

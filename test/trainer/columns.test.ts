@@ -115,7 +115,7 @@ test('the reference is the policy that training began with, and stays it while t
         engine,
         objective: withPenalty,
         random,
-        reference: policy.scoreReference,
+        reference: (request) => policy.under(policy.initial, ({ score }) => score(request)),
       },
     )
     distances.push(metrics['kl.divergence']!)
@@ -126,10 +126,12 @@ test('the reference is the policy that training began with, and stays it while t
   expect(distances[2]).toBeGreaterThan(distances[1]!)
   // Scoring the reference leaves the weights as they are.
   const before = await engine.weights()
-  await policy.scoreReference({
-    sequences: [{ conditioning: groups[0]!.conditioning, completion: groups[0]!.rollouts[0]!.tokens }],
-    temperature: 1,
-  })
+  await policy.under(policy.initial, ({ score }) =>
+    score({
+      sequences: [{ conditioning: groups[0]!.conditioning, completion: groups[0]!.rollouts[0]!.tokens }],
+      temperature: 1,
+    }),
+  )
   expect(await engine.weights()).toEqual(before)
 })
 

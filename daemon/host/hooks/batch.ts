@@ -1,10 +1,17 @@
 // The hooks of one batch on the train side: groups, advantages, columns, and the commit after the update.
 
-import type { Advantages, Columns, RoleGroup } from '../../../protocol/plugin/index.ts'
+import type { Advantages, Columns, RoleGroup, Teaching } from '../../../protocol/plugin/index.ts'
 import { type Active, openWindow } from '../active.ts'
 import type { Call } from '../call.ts'
 import type { PluginBatch } from '../contract.ts'
-import { checkAdvantages, checkColumns, checkGroups, checkRoleGroups, wellFormed } from '../group-checks.ts'
+import {
+  checkAdvantages,
+  checkColumns,
+  checkGroups,
+  checkRoleGroups,
+  checkTeaching,
+  wellFormed,
+} from '../group-checks.ts'
 import type { PluginObjective } from '../objective.ts'
 import type { Taint } from '../taint.ts'
 
@@ -64,6 +71,18 @@ export function openBatch(
         ).catch(() => before)
       }
       return advantages
+    },
+
+    async teach(groups) {
+      const [one] = withHook('teach')
+      if (!one) return undefined
+      return call<Teaching, Teaching | undefined>(
+        one,
+        'teach',
+        window,
+        (hooks, context) => hooks.teach!(groups, context),
+        (given) => checkTeaching(given, groups),
+      ).catch(() => undefined)
     },
 
     async columns(advantages, groups) {

@@ -32,6 +32,7 @@ const SLOT_HOOKS: Partial<Record<Slot, readonly (keyof Hooks)[]>> = {
   picker: ['select'],
   estimator: ['advantage'],
   flow: ['steer', 'oversample'],
+  teacher: ['teach'],
 }
 
 /** The slots that a plugin takes: those claimed in its manifest and those of its hooks. */

@@ -107,7 +107,7 @@ function prepare(request: TextRequest, index: number, { seed, limits, speakerOf 
 
 async function write(batch: readonly Prepared[], signal: AbortSignal): Promise<Written[][]> {
   const texts: Written[][] = batch.map(({ prompt, limit, seeds }) =>
-    limit === 0 ? seeds.map(() => none(prompt)) : [],
+    limit === 0 ? seeds.map(() => noText(prompt)) : [],
   )
   const asked = [...batch.keys()].filter((i) => batch[i]!.limit > 0)
   const alike = Map.groupBy(asked, (i) => samplingKey(batch[i]!.request))
@@ -151,7 +151,8 @@ async function write(batch: readonly Prepared[], signal: AbortSignal): Promise<W
   return texts
 }
 
-function none(conditioning: Int32Array): Written {
+/** What a prompt without room gets. */
+export function noText(conditioning: Int32Array): Written {
   const [tokens, logprobs] = [new Int32Array(), new Float32Array()]
   return { text: '', conditioning, tokens, logprobs, finish: 'length', version: 0 }
 }

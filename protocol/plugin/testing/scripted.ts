@@ -7,6 +7,7 @@ import { BudgetError, type Context, type Scored, type TextRequest, type Written 
 import { embedText } from '../embedding.ts'
 import { leaksAnswer } from '../leaks.ts'
 import type { Task } from '../task.ts'
+import type { TeacherInfo } from '../teacher.ts'
 
 export interface ScriptedOptions {
   step?: number
@@ -18,6 +19,8 @@ export interface ScriptedOptions {
   /** Token budget of `generate`. */
   tokens?: number
   limits?: Context['limits']
+  /** Teachers that can be asked. What they write and say is up to `write` and `logprobs`, as the role of their name. */
+  teachers?: readonly TeacherInfo[]
   /** What the policy, or a role, writes; `index` counts the texts of one request. */
   write?(prompt: string, at: { role: string; index: number }): string
   /** Log-probs of a text's characters after a conditioning; default -1 each. */
@@ -97,10 +100,18 @@ export function createScriptedContext(options: ScriptedOptions = {}): ScriptedCo
       asked.push(...requests)
       return requests.map((request) => Array.from({ length: request.n }, (_, i) => writeOne(request, i)))
     },
-    score: async (items, { hidden: isHiddenWanted = false } = {}) =>
-      items.map(({ role = 'policy', conditioning, completion }) =>
-        scoreOf(role, conditioning, completion, isHiddenWanted),
-      ),
+    score: async (items, { hidden: isHiddenWanted = false, top, teacher } = {}) =>
+      items.map(({ role = teacher ?? 'policy', conditioning, completion }) => {
+        const scored = scoreOf(role, conditioning, completion, isHiddenWanted)
+        return top ? { ...scored, top: onlyTop(completion, scored) } : scored
+      }),
+    teachers: () => options.teachers ?? [],
+    answer: async (questions, { teacher } = {}) =>
+      questions.map(({ prompt, rewrite = {} }, index) => {
+        const { question } = instanceOf(prompt).instance
+        const whole = `${rewrite.before ?? ''}${question}${rewrite.after ?? ''}`
+        return writeOne({ prompt: whole, n: 1, ...(teacher && { role: teacher }) }, index)
+      }),
     embed: (texts) => texts.map(embedText),
     question: (at) => instanceOf(at).instance.question,
     examples: (at) => instanceOf(at).instance.examples ?? [],
@@ -145,4 +156,9 @@ function randomOf(stream: string): () => number {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
+}
+
+/** A teacher that names only the token that is there. */
+function onlyTop(completion: Int32Array, { logprobs }: Scored): NonNullable<Scored['top']> {
+  return { count: 1, tokens: completion.slice(), logprobs: logprobs.slice() }
 }

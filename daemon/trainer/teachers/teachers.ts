@@ -1,0 +1,67 @@
+// The teachers of a node, by name. Other weights of this node's model take the trainer's place while they are asked; a
+// server is asked over HTTP. Nothing here decides whom to listen to: the plugin does, by what verifiers say.
+
+import { WaggleError } from '../../../protocol/errors.ts'
+import type { TeacherInfo } from '../../../protocol/plugin/index.ts'
+import type { Weights } from '../../engine/decoder.ts'
+import type { LivePolicy, OtherModel } from '../../policy/live-policy.ts'
+
+/** A peer's weights that may teach. */
+export interface TeachingHead extends Omit<TeacherInfo, 'name'> {
+  peer: string
+  weights(): Weights
+}
+
+export interface TeachersParts {
+  policy: Pick<LivePolicy, 'under' | 'initial' | 'sampler' | 'scorer'>
+  /** Heads of peers that may teach, newest first. */
+  heads(): readonly TeachingHead[]
+  /** The trained tensors of a checkpoint. Rejects if there is none of this model by that name. */
+  checkpoint(name: string): Promise<Weights>
+  /** A server of the same tokenizer. */
+  server(address: string): OtherModel
+}
+
+export interface Teachers {
+  list(): TeacherInfo[]
+  /**
+   * Runs something with a teacher in place of the policy; with the policy itself without a name. Throws E_PLUGIN for a name
+   * that is nobody's. Nothing else may use the trainer meanwhile.
+   */
+  ask<T>(name: string | undefined, run: (model: OtherModel) => Promise<T>): Promise<T>
+}
+
+const CHECKPOINT = 'checkpoint/'
+const PEER = 'peer/'
+
+export function createTeachers({ policy, heads, checkpoint, server }: TeachersParts): Teachers {
+  /** The last checkpoint that was read, because it is asked for again and again. */
+  let read: { name: string; weights: Weights } | undefined
+
+  const checkpointOf = async (name: string): Promise<Weights> => {
+    if (read?.name !== name) read = { name, weights: await checkpoint(name) }
+    return read.weights
+  }
+  const weightsOf = (name: string): Weights | Promise<Weights> => {
+    if (name === 'begin') return policy.initial
+    if (name.startsWith(CHECKPOINT)) return checkpointOf(name.slice(CHECKPOINT.length))
+    const head = heads().find(({ peer }) => `${PEER}${peer}` === name)
+    if (head) return head.weights()
+    throw new WaggleError('E_PLUGIN', `there is no teacher "${name}" now`, {
+      hint: 'A teacher is begin, checkpoint/<name>, the address of a server, or a peer whose weights have come.',
+    })
+  }
+
+  return {
+    list: () => [
+      { name: 'begin', version: 0, claims: [] },
+      ...heads().map(({ peer, version, claims }) => ({ name: `${PEER}${peer}`, version, claims })),
+    ],
+    async ask(name, run) {
+      if (name === undefined)
+        return run({ score: policy.scorer.score, generate: (request) => policy.sampler.generate(request) })
+      if (/^https?:\/\//.test(name)) return run(server(name))
+      return policy.under(await weightsOf(name), run)
+    },
+  }
+}

@@ -1,0 +1,37 @@
+// What a teacher says about an answer, and how a plugin asks teachers. A teacher is a distribution over the next token
+// other than the policy's: other weights of this model, this model with more in its prompt, or a server.
+
+import type { PromptCoordinates } from '../train/index.ts'
+import type { Rewrite } from './context.ts'
+
+/**
+ * A distribution over K + 1 categories at each of T tokens: the K likeliest tokens there, and all others together.
+ */
+export interface TopTokens {
+  /** K: tokens at each place. */
+  count: number
+  /** Token ids, [T, K] row by row. No id twice in a row. */
+  tokens: Int32Array
+  /** Their log-probs in nats, [T, K]. */
+  logprobs: Float32Array
+}
+
+/** What a teacher says about each answer; undefined for an answer that it does not teach. Indexed by group, rollout. */
+export type Teaching = (TopTokens | undefined)[][]
+
+/** A teacher that this node can ask now. */
+export interface TeacherInfo {
+  /** `begin`: the weights that training began with. `peer/<id>`: the newest weights of a peer. */
+  name: string
+  /** Changes when the teacher does. */
+  version: number
+  /** What a peer says of its own accuracy. Nobody has checked it. */
+  claims: readonly { task: string; difficulty: number; accuracy: number }[]
+}
+
+/** A question for a teacher to answer itself, so that its answer can be verified. */
+export interface TeacherQuestion {
+  prompt: PromptCoordinates
+  /** Around the question, for this model as its own teacher. */
+  rewrite?: Pick<Rewrite, 'before' | 'after'>
+}
