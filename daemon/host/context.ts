@@ -112,10 +112,10 @@ export function createContext(active: Active, window: Window, parts: ContextBy):
       if (Number.isFinite(value)) parts.record(`${plugin.name}.${name}`, value)
     },
     generate,
-    score: (items, { teacher, ...wanted } = {}) =>
+    score: (items, { teacher, hidden = false, ...wanted } = {}) =>
       waiting(async () => {
         if (teacher !== undefined) checkWindow()
-        return world().score(items, { ...wanted, ...(teacher && { teacher }), signal: signal() })
+        return world().score(items, { hidden, ...wanted, ...(teacher && { teacher }), signal: signal() })
       }),
     teachers: () => world().teachers(),
     answer,

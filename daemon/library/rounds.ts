@@ -19,6 +19,7 @@ import { createVolatileDatabase } from '../store/database/volatile-database.ts'
 import { createPool } from '../store/pool/pool.ts'
 import type { Aggregation } from '../trainer/aggregation.ts'
 import type { Finding, UpdateOutcome } from '../trainer/learner.ts'
+import type { Teachers } from '../trainer/teachers/teachers.ts'
 
 export interface RoundsOptions {
   /** Author name of own groups. */
@@ -61,6 +62,8 @@ export interface RoundsParts {
   isTrusted(author: string): boolean
   onFinding(finding: Finding): void
   onTrouble(trouble: PluginTrouble): void
+  /** Default: there are none. */
+  teachers?: Teachers
   /** Default: `createPluginHost`. A bench passes one that times its calls. */
   createHost?: typeof createPluginHost
 }
@@ -112,7 +115,10 @@ export async function createRounds(options: RoundsOptions, parts: RoundsParts): 
   const limits = { context: model.spec.contextLength, completion: maxNewTokens }
   const speaker = { sampler: policy.sampler, scorer: policy.scorer, tokenizer: model.tokenizer }
   await host.open(
-    createPluginWorld({ limits }, { tasks, policy: speaker, roles: new Map() }),
+    createPluginWorld(
+      { limits, temperature: options.temperature },
+      { tasks, policy: speaker, roles: new Map(), ...(parts.teachers && { teachers: parts.teachers }) },
+    ),
     policy.reference().version,
   )
   const parked = createParkedGroups()

@@ -32,6 +32,8 @@ import llds from './penalties/llds.ts'
 import successNll from './penalties/success-nll.ts'
 import rejection from './rejection.ts'
 import srpoLike from './srpo-like.ts'
+import opsdLike from './teachers/opsd-like.ts'
+import teachers from './teachers/teachers.ts'
 import tis from './tis.ts'
 
 export const LOSSES: readonly Plugin[] = [
@@ -64,6 +66,8 @@ export const CORRECTIONS: readonly Plugin[] = [
   aceLike,
   llds,
   successNll,
+  teachers,
+  opsdLike,
   d3sLike,
   srpoLike,
   foreign,

@@ -54,7 +54,7 @@ async function drifted(spec: DecoderSpec, seed: number): Promise<TrainRequest['s
       completion: randomTokens(spec, 1 + ((row * 7 + group * 3) % 12), seed * 31 + group * 7 + row),
     }))
   })
-  const scores = await ours.score({ sequences, temperature: 1 })
+  const scores = await ours.score({ sequences, temperature: 1, top: 4 })
   return sequences.map((sequence, i) => {
     const near = (by: number) => scores[i]!.logprobs.map((logprob) => logprob + (random() * 2 - 1) * by)
     const columns = {
@@ -68,7 +68,10 @@ async function drifted(spec: DecoderSpec, seed: number): Promise<TrainRequest['s
       truncated: 0,
       ...Object.fromEntries(OWN_COLUMNS.map((name) => [name, i % 2])),
     }
-    return { ...sequence, columns }
+    // A teacher that is surer of all that this model finds likely.
+    const { count, tokens, logprobs } = scores[i]!.top!
+    const teacher = { count, tokens, logprobs: logprobs.map((logprob) => 0.8 * logprob - 0.02) }
+    return { ...sequence, columns, teacher }
   })
 }
 

@@ -99,6 +99,8 @@ export function scriptedWorld(clock: { now: number }, ms = 0): World {
         entropies: new Float32Array(completion.length),
         collisions: new Float32Array(completion.length),
       })),
+    teachers: () => [],
+    answer: () => Promise.reject(new Error('there are no teachers here')),
     instance: (prompt) => basicArithmetic.generate(prompt),
     verify: (prompt, completion) => basicArithmetic.verify(basicArithmetic.generate(prompt), completion),
     conditioning: (prompt, { before = '', after = '' } = {}) =>

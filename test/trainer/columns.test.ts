@@ -7,10 +7,12 @@ import { assembleObjective } from '../../daemon/host/objective.ts'
 import { randomStream } from '../../daemon/host/random.ts'
 import { openPolicy } from '../../daemon/policy/live-policy.ts'
 import type { Model } from '../../daemon/policy/model.ts'
+import { rowsByAuthor } from '../../daemon/trainer/rows.ts'
 import { update } from '../../daemon/trainer/update.ts'
 import clip from '../../plugins/corrections/losses/clip.ts'
 import kl from '../../plugins/corrections/penalties/kl.ts'
-import type { Columns } from '../../protocol/plugin/index.ts'
+import { column } from '../../protocol/plugin/expression.ts'
+import type { Columns, TopTokens } from '../../protocol/plugin/index.ts'
 import { randomWeights, SPEC } from '../engine/model.ts'
 import { withSettings } from '../plugins/samples.ts'
 import { group } from './groups.ts'
@@ -140,4 +142,33 @@ test('an objective that reads a reference is refused where there is none', async
   await engine.open({ spec: SPEC, weights })
   const parts = { engine, objective: objectiveOf([clip, {}], [kl, {}]), random }
   await expect(update([group([1, 0])], [[1, -1]], UPDATE, parts)).rejects.toThrow('reference')
+})
+
+test("only this node's own answers have a teacher, and learn what it says", async () => {
+  const engine = engineOf()
+  await engine.open({ spec: SPEC, weights })
+  const own = group([1, 0])
+  const groups = [own, group([1, 0], { seed: 2, author: 'peer' })]
+  const tops = (of: typeof own): (TopTokens | undefined)[] =>
+    of.rollouts.map(({ tokens }) => ({
+      count: 1,
+      tokens: tokens.slice(),
+      logprobs: new Float32Array(tokens.length).fill(-0.01),
+    }))
+  const teaching = groups.map(tops)
+  const advantages = groups.map(({ rollouts }) => rollouts.map(() => 0))
+  const rows = rowsByAuthor(groups, advantages, { ...UPDATE, teaching })
+  expect(rows.own.flat().every(({ teacher }) => teacher !== undefined)).toBe(true)
+  expect(rows.foreign.flatMap(({ groups: theirs }) => theirs.flat()).some(({ teacher }) => teacher)).toBe(
+    false,
+  )
+
+  const loss = column('divergence')
+  const parts = { engine, objective: { loss, metrics: { divergence: loss } }, random }
+  const divergences: number[] = []
+  for (let step = 0; step < 4; step++) {
+    const report = await update([own], [[0, 0]], { ...UPDATE, teaching: [tops(own)] }, parts)
+    divergences.push(report.metrics.divergence!)
+  }
+  expect(divergences[3]).toBeLessThan(divergences[0]!)
 })

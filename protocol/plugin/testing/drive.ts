@@ -7,7 +7,7 @@ import type { Advantages, BatchView, Hooks, Prefix, Request } from '../hooks.ts'
 import type { Plugin } from '../plugin.ts'
 import { createScriptedContext, textOf, tokensOf } from './scripted.ts'
 import { settingsOf } from './settings.ts'
-import { checkColumns, checkShapes, plain } from './shapes.ts'
+import { checkColumns, checkShapes, checkTeaching, plain } from './shapes.ts'
 import { answerSum, SUMS, sumAt } from './sums.ts'
 
 export interface DriveOptions {
@@ -327,6 +327,9 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
       advantages = (await hooks.modify?.(advantages, batch, context())) ?? advantages
       checkShapes(advantages, batch, problems)
       note('advantages', advantages)
+      const teaching = await hooks.teach?.(batch, context())
+      if (teaching) checkTeaching(teaching, batch, problems)
+      note('teaching', teaching)
       const columns = await hooks.columns?.(advantages, batch, context())
       if (columns) checkColumns(columns, hooks.correct?.() ?? {}, batch, problems)
       note('columns', columns)

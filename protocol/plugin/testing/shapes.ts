@@ -2,6 +2,7 @@
 
 import type { Group } from '../../train/index.ts'
 import type { Advantages, Columns, Correction } from '../hooks.ts'
+import type { Teaching } from '../teacher.ts'
 
 /** Adds a problem if the advantages do not fit the groups. */
 export function checkShapes(advantages: Advantages, groups: readonly Group[], problems: string[]): void {
@@ -21,6 +22,19 @@ export function checkColumns(
     if (typeof column === 'number' ? !Number.isFinite(column) : !fits(column, groups))
       problems.push(`its column "${name}" does not fit the groups, or is not finite`)
   }
+}
+
+/** Adds a problem unless each answer has no teacher, or one that names as many tokens at each of its places. */
+export function checkTeaching(teaching: Teaching, groups: readonly Group[], problems: string[]): void {
+  const isFit = groups.every(({ rollouts }, g) =>
+    rollouts.every(({ tokens }, r) => {
+      const top = teaching[g]?.[r]
+      if (!top) return teaching[g]?.length === rollouts.length
+      const size = top.count * tokens.length
+      return top.tokens.length === size && top.logprobs.length === size && top.logprobs.every(Number.isFinite)
+    }),
+  )
+  if (!isFit) problems.push('what its teachers say does not fit the groups, or is not finite')
 }
 
 function fits(advantages: Advantages, groups: readonly Group[]): boolean {

@@ -3,7 +3,7 @@
 // nodes, verified as the daemon verifies them. Rounds are deterministic for a seed.
 
 import type { NodeCore } from '../../../daemon/core/core.ts'
-import type { AdapterSpec } from '../../../daemon/engine/decoder.ts'
+import type { AdapterSpec, Weights } from '../../../daemon/engine/decoder.ts'
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import type { PluginHostOptions } from '../../../daemon/host/host.ts'
@@ -20,6 +20,7 @@ import { heldOutPrompts } from '../../../daemon/rollout/evaluation/held-out.ts'
 import { createTaskBook, type TaskChoice } from '../../../daemon/rollout/tasks.ts'
 import { Verifier } from '../../../daemon/swarm/admission/verify.ts'
 import type { Finding, UpdateOutcome } from '../../../daemon/trainer/learner.ts'
+import { createTeachers } from '../../../daemon/trainer/teachers/teachers.ts'
 import { PLUGINS, TASKS } from '../../../daemon/wiring/built-in.ts'
 import type { SelectView, Task } from '../../../protocol/plugin/index.ts'
 import { hasSignal, type PromptCoordinates } from '../../../protocol/train/index.ts'
@@ -67,6 +68,8 @@ export interface NodeOptions {
   /** Rounds between two states that a roll-back may go to; 25 if left out. */
   checkpointEvery?: number
   corrections?: readonly { use: string; [setting: string]: unknown }[]
+  /** Weights that the plugin `teachers` can name as checkpoints. */
+  teachers?: Readonly<Record<string, Weights>>
 }
 
 export interface RoundReport {
@@ -161,6 +164,14 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
       },
       sleep: (_ms, signal) => new Promise((_, reject) => signal.addEventListener('abort', reject)),
       isTrusted: () => options.trusts ?? false,
+      teachers: createTeachers({
+        policy,
+        heads: () => [],
+        checkpoint: async (checkpoint) => options.teachers![checkpoint]!,
+        server: (address) => {
+          throw new Error(`no server at ${address} in an experiment`)
+        },
+      }),
       onFinding: (finding) => findings.push(finding),
       onTrouble: ({ name: plugin, message }) => {
         throw new Error(`${plugin}: ${message}`)

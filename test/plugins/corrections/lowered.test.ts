@@ -23,6 +23,8 @@ const ROWS: Columns[] = [
     'kl_cov.held': [0, 1, 1, 0],
     'success_nll.share': [2, 2, 2, 2],
     'd3s_like.weight': [0, 2, 1, 1],
+    divergence: [0.1, 0, 5, 0.7],
+    'teachers.weight': [1, 1, 0.5, 0],
   },
   {
     logprob: [-0.7, -2.5, -3.1, -0.1],

@@ -22,6 +22,7 @@ export function rowOf(given: Columns): Columns {
   return {
     logprob: filled(-1),
     entropy: filled(1),
+    divergence: filled(0.3),
     mask: filled(1),
     proximal: given.logprob ?? filled(-1),
     reference: given.logprob ?? filled(-1),

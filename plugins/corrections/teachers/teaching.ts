@@ -1,0 +1,232 @@
+// On-policy distillation: a teacher scores the tokens of this node's own answers to its own prompts, and the loss gets the
+// divergence from it beside the own advantage. Nothing a teacher writes is ever trained on.
+//
+//   + coefficient w D min(1, clip / D)      D: reverse KL at the token, over the teacher's `top` tokens and the rest
+//
+// The factor after D has no gradient: a token's loss is at most `clip` nats and keeps its direction. w is the weight of the
+// task's teacher (gate.ts): verified answers of the teacher to this node's own prompts decide who is listened to, and w falls
+// to 0 as this node catches up. In tasks without a teacher, the weights that training began with are the teacher, with the
+// weight `anchor`, as long as some other task is taught: otherwise what is not taught is lost.
+
+import { z } from 'zod'
+import { column, detach, div, max, min, mul, where } from '../../../protocol/plugin/expression.ts'
+import type { Context, Correction, Hooks, Teaching } from '../../../protocol/plugin/index.ts'
+import { type Group, isRight, type PromptCoordinates, type Rollout } from '../../../protocol/train/index.ts'
+import { createGate } from './gate.ts'
+import { isSelf, withExample, withSolution } from './self.ts'
+
+export const settings = {
+  coefficient: z.number().positive().default(1),
+  /** Of an untaught task's divergence from the start, relative to a teacher's; 0 for none. */
+  anchor: z.number().min(0).max(1).default(0.5),
+  /** Likeliest tokens of the teacher at each place; all others are one category. */
+  top: z.int().min(1).max(1024).default(8),
+  /** Nats. */
+  clip: z.number().positive().default(2),
+  /** Accuracy by which a teacher must be ahead. */
+  margin: z.number().min(0).max(1).default(0.02),
+  /** Lead from which on a teacher counts in full. */
+  full: z.number().positive().max(1).default(0.1),
+  /** Own prompts that a teacher answers before a batch, to be verified. */
+  trials: z.int().min(1).default(8),
+  /** Tokens of such answers, at most, before a batch. */
+  tokens: z.int().positive().default(8192),
+}
+export type Settings = z.infer<z.ZodObject<typeof settings>> & { from: readonly string[] }
+
+/** The weights that training began with. */
+const BEGIN = 'begin'
+const PEERS = 'peers'
+/** Of a task, for trials. */
+const MOST_PROMPTS = 64
+
+/** A prompt that this node has answered itself, and a group of its answers if one is right. */
+interface Answered {
+  prompt: PromptCoordinates
+  group: Group | undefined
+}
+
+/** What is taught in a batch. */
+interface Lesson {
+  teacher: string
+  weight: number
+}
+
+/** `name`: the plugin's. */
+export function createTeaching(name: string, options: Settings): Hooks {
+  const gate = createGate(options)
+  const prompts = new Map<string, Answered[]>()
+  let self: string | undefined
+  /** Of the answers that are taught in the batch that is being prepared. */
+  let weights = new Map<Rollout, number>()
+
+  const namesNow = (context: Pick<Context, 'teachers'>): string[] =>
+    options.from.flatMap((from) =>
+      from === PEERS
+        ? context.teachers().flatMap((one) => (one.name.startsWith('peer/') ? [one.name] : []))
+        : [from],
+    )
+  const lessonIn = (task: string, among: readonly string[]): Lesson | undefined => {
+    const found = gate.teacherOf(task, among)
+    if (found) return { teacher: found.teacher, weight: found.weight }
+    const isTeaching = gate.listening().some(({ teacher }) => among.includes(teacher))
+    return isTeaching && options.anchor > 0 ? { teacher: BEGIN, weight: options.anchor } : undefined
+  }
+
+  /** Asks one teacher for answers in one task, and has them verified. */
+  const tryOne = async (tasks: readonly string[], context: Context): Promise<void> => {
+    const infos = new Map(context.teachers().map((one) => [one.name, one]))
+    const pairs = namesNow(context).flatMap((teacher) =>
+      tasks.map((task) => {
+        const claim = infos.get(teacher)?.claims.find((one) => one.task === task)?.accuracy
+        return { teacher, task, claim }
+      }),
+    )
+    const chosen = gate.next(pairs)
+    if (!chosen) return
+    const { teacher, task } = chosen
+    const random = context.random(`trial/${context.step}`)
+    const all = (prompts.get(task) ?? []).filter(({ group }) => teacher !== 'example' || group)
+    const questions = Array.from({ length: Math.min(options.trials, all.length) }, () => {
+      const { prompt, group } = all.splice(Math.floor(random() * all.length), 1)[0]!
+      const rewrite = isSelf(teacher) ? shownTo(teacher, { prompt, group }, undefined, context) : undefined
+      return { prompt, ...(rewrite && { rewrite }) }
+    }).filter(({ rewrite }) => rewrite !== undefined || !isSelf(teacher))
+    if (questions.length === 0) return
+    const by = { ...chosen, version: infos.get(teacher)?.version ?? 0 }
+    const answers = await context.answer(questions, isSelf(teacher) ? {} : { teacher })
+    answers.forEach(({ tokens, text }, i) => {
+      if (tokens.length > 0) gate.answered(by, context.verify(questions[i]!.prompt, text).score)
+    })
+  }
+
+  return {
+    correct: (): Correction => {
+      const divergence = column('divergence')
+      const weight = column(`${name}.weight`)
+      const clipped = mul(divergence, detach(min(1, div(options.clip, max(divergence, 1e-6)))))
+      const penalty = where(weight, mul(mul(options.coefficient, weight), clipped), 0)
+      const taught = where(weight, 1, 0)
+      return {
+        penalty,
+        metrics: { taught, divergence: where(weight, divergence, 0) },
+        columns: { weight: 0 },
+      }
+    },
+
+    /** A teacher has something to say about answers that are all wrong, or all right. */
+    group(groups, view, context) {
+      self = view.self
+      if (view.at === 'batch') return groups
+      const among = namesNow(context)
+      return groups.map((group) =>
+        group.author === view.self && !group.always && lessonIn(group.prompt.task, among)
+          ? { ...group, always: true }
+          : group,
+      )
+    },
+
+    observe(groups) {
+      for (const group of groups) {
+        const own = group.rollouts.filter(isOwn)
+        if (group.arm !== 'base' || own.length === 0 || own.some(({ turns }) => turns)) continue
+        const { task } = group.prompt
+        gate.own(task, own.reduce((sum, one) => sum + (one.taskReward ?? one.reward), 0) / own.length)
+        const known = prompts.get(task) ?? []
+        known.push({ prompt: group.prompt, group: own.some(isRight) ? group : undefined })
+        prompts.set(task, known.slice(-MOST_PROMPTS))
+      }
+    },
+
+    async teach(groups, context) {
+      const own = groups.map((group) => (self === undefined || group.author === self ? group : undefined))
+      const tasks = [...new Set(own.flatMap((group) => group?.prompt.task ?? []))]
+      await tryOne(tasks, context)
+      const among = namesNow(context)
+      const lessons = new Map(tasks.map((task) => [task, lessonIn(task, among)]))
+      const asked = own.flatMap((group, g) => {
+        const lesson = group && lessons.get(group.prompt.task)
+        return lesson
+          ? group.rollouts.flatMap((rollout, r) => itemOf({ group, g, r, rollout, lesson }, context))
+          : []
+      })
+      const teaching: Teaching = groups.map(({ rollouts }) => rollouts.map(() => undefined))
+      weights = new Map()
+      for (const [teacher, items] of Map.groupBy(asked, ({ lesson }) => lesson.teacher)) {
+        const scores = await context.score(items, {
+          top: options.top,
+          ...(!isSelf(teacher) && { teacher }),
+        })
+        items.forEach(({ g, r, rollout, lesson }, i) => {
+          const { top } = scores[i]!
+          if (!top) return
+          teaching[g]![r] = top
+          weights.set(rollout, lesson.weight)
+        })
+      }
+      for (const { task, weight, accuracy, own: mine } of gate.listening()) {
+        context.metric(`${task}.weight`, weight)
+        context.metric(`${task}.lead`, accuracy - mine)
+      }
+      context.metric('answers', asked.length)
+      return teaching
+    },
+
+    columns: (_, groups) => ({
+      weight: groups.map(({ rollouts }) => rollouts.map((rollout) => weights.get(rollout) ?? 0)),
+    }),
+
+    status: () =>
+      gate
+        .listening()
+        .map(
+          ({ task, teacher, weight, accuracy, own }) =>
+            `${task} from ${teacher}: ${percent(accuracy)}, own ${percent(own)}; weight ${weight.toFixed(2)}`,
+        ),
+
+    save: () => new TextEncoder().encode(JSON.stringify(gate.save())),
+    load: (state) => gate.load(JSON.parse(new TextDecoder().decode(state))),
+  }
+}
+
+interface Asked {
+  group: Group
+  g: number
+  r: number
+  rollout: Rollout
+  lesson: Lesson
+}
+
+/** What the teacher scores: the answer, after what the student saw or what a self-teacher is shown. None if it cannot. */
+function itemOf(asked: Asked, context: Context) {
+  const { group, rollout, lesson } = asked
+  if (!isOwn(rollout)) return []
+  const { tokens: completion } = rollout
+  let conditioning = rollout.conditioning ?? group.conditioning
+  if (isSelf(lesson.teacher)) {
+    const rewrite = rollout.turns ? undefined : shownTo(lesson.teacher, { ...group, group }, rollout, context)
+    if (!rewrite) return []
+    conditioning = context.conditioning(group.prompt, rewrite)
+  }
+  if (conditioning.length + completion.length > context.limits.context) return []
+  return [{ ...asked, conditioning, completion }]
+}
+
+function shownTo(
+  teacher: 'example' | 'solution',
+  { prompt, group }: Answered,
+  taught: Rollout | undefined,
+  context: Context,
+) {
+  if (teacher === 'solution') return withSolution(prompt, context)
+  return group && withExample(group, taught, context)
+}
+
+/** Sampled here, for this prompt. */
+function isOwn({ author, taught }: Rollout): boolean {
+  return author === undefined && !taught
+}
+
+function percent(share: number): string {
+  return `${Math.round(100 * share)} %`
+}

@@ -1,0 +1,173 @@
+import { expect, test } from 'vitest'
+import opsdLike from '../../../plugins/corrections/teachers/opsd-like.ts'
+import teachers from '../../../plugins/corrections/teachers/teachers.ts'
+import { TASKS } from '../../../plugins/tasks/index.ts'
+import { evaluate } from '../../../protocol/plugin/expression.ts'
+import type { BatchView, Hooks, Plugin, TeacherInfo } from '../../../protocol/plugin/index.ts'
+import { createScriptedContext, type ScriptedOptions } from '../../../protocol/plugin/testing/index.ts'
+import type { Group } from '../../../protocol/train/index.ts'
+import { groupOf, rolloutOf, withSettings } from '../samples.ts'
+
+const VIEW: BatchView = { lineage: 'a'.repeat(64), tokenizer: 'b'.repeat(64), version: 0, self: 'self' }
+const [task, other] = TASKS.filter(({ environment }) => !environment)
+
+const promptOf = (seed: number, of = task!) => ({
+  task: of.name,
+  taskVersion: of.version,
+  seed,
+  difficulty: 0,
+})
+const keyOf = (seed: number): string => task!.generate({ seed, difficulty: 0 }).key
+const answer = (key: string): string => `<answer>${key}</answer>`
+
+/** A group of wrong answers of this node. */
+const wrong = (seed: number, more: Partial<Group> = {}): Group =>
+  groupOf([rolloutOf(0, 3), rolloutOf(0, 2)], { id: `${seed}`, prompt: promptOf(seed), ...more })
+
+/** A context in which the teacher knows all answers, and the policy writes none. */
+function knowing(names: readonly string[], more: ScriptedOptions = {}) {
+  const seen: string[] = []
+  const context = createScriptedContext({
+    tasks: TASKS,
+    teachers: names.map((name): TeacherInfo => ({ name, version: 1, claims: [] })),
+    write(prompt, { role }) {
+      const seed = Array.from({ length: 200 }, (_, i) => i).find((i) =>
+        prompt.includes(task!.generate({ seed: i, difficulty: 0 }).question),
+      )
+      seen.push(role)
+      const knows = names.includes(role) || prompt.includes('A right answer')
+      return seed !== undefined && knows ? answer(keyOf(seed)) : 'no idea'
+    },
+    logprobs({ role, completion }) {
+      seen.push(`score ${role}`)
+      return Array.from(completion, () => -2)
+    },
+    ...more,
+  })
+  return { context, seen }
+}
+
+/** Plays so many rounds of wrong answers, and returns the last one's teaching and weights. */
+async function rounds(
+  hooks: Hooks,
+  count: number,
+  { context }: ReturnType<typeof knowing>,
+  groupsOf = (i: number) => [wrong(i)],
+) {
+  let groups: Group[] = []
+  for (let i = 0; i < count; i++) {
+    groups = await hooks.group!(groupsOf(i), { ...VIEW, at: 'round' }, context)
+    await hooks.observe!(groups, context)
+    groups = await hooks.group!(groups, { ...VIEW, at: 'batch' }, context)
+    await hooks.teach!(groups, context)
+  }
+  const teaching = await hooks.teach!(groups, context)
+  const { weight } = await hooks.columns!([], groups, context)
+  return { groups, teaching, weight: weight as number[][] }
+}
+
+const create = (plugin: Plugin, given = {}): Hooks => withSettings(plugin, { trials: 8, ...given })
+
+test('a teacher that verifiers find better scores all own answers, also those without a signal', async () => {
+  const hooks = create(teachers)
+  const world = knowing(['peer/a'])
+  const { groups, teaching, weight } = await rounds(hooks, 24, world)
+  expect(groups[0]!.always).toBe(true)
+  expect(teaching[0]!.map((top) => top!.tokens.length)).toEqual([3, 2])
+  expect(weight).toEqual([[1, 1]])
+  expect(hooks.status!()).toEqual([`${task!.name} from peer/a: 100 %, own 0 %; weight 1.00`])
+})
+
+test('nobody teaches before there is evidence, nor whose answers are no better', async () => {
+  const early = await rounds(create(teachers), 1, knowing(['peer/a']))
+  expect(early.weight).toEqual([[0, 0]])
+  expect(early.groups[0]!.always).toBeUndefined()
+  const world = knowing(['peer/a'], { write: () => 'no idea' })
+  const { teaching, weight } = await rounds(create(teachers), 24, world)
+  expect(teaching).toEqual([[undefined, undefined]])
+  expect(weight).toEqual([[0, 0]])
+})
+
+test("peers' groups, borrowed answers and taught texts are not taught", async () => {
+  const hooks = create(teachers)
+  const world = knowing(['peer/a'])
+  await rounds(hooks, 24, world)
+  const groups = [
+    wrong(1, { author: 'peer' }),
+    groupOf([rolloutOf(0, 2, { author: 'peer' }), rolloutOf(0, 2, { taught: true }), rolloutOf(0, 2)], {
+      prompt: promptOf(2),
+    }),
+  ]
+  const teaching = await hooks.teach!(groups, world.context)
+  expect(teaching.map((row) => row.map((top) => top !== undefined))).toEqual([
+    [false, false],
+    [false, false, true],
+  ])
+})
+
+test('a task without a teacher is held by the start while another is taught', async () => {
+  const hooks = create(teachers, { anchor: 0.25 })
+  const world = knowing(['peer/a'])
+  const both = (i: number) => [
+    wrong(i),
+    groupOf([rolloutOf(1, 2), rolloutOf(0, 2)], { prompt: promptOf(i, other!) }),
+  ]
+  const { weight } = await rounds(hooks, 48, world, both)
+  expect(weight).toEqual([
+    [1, 1],
+    [0.25, 0.25],
+  ])
+  expect(world.seen).toContain('score begin')
+  const without = await rounds(create(teachers, { anchor: 0 }), 48, knowing(['peer/a']), both)
+  expect(without.weight[1]).toEqual([0, 0])
+})
+
+test('an own right answer is the example for the others of its group', async () => {
+  const hooks = create(teachers, { from: ['example'] })
+  const prompts: string[] = []
+  const world = knowing([], {
+    logprobs({ role, conditioning, completion }) {
+      prompts.push(`${role}: ${conditioning}`)
+      return Array.from(completion, () => -1)
+    },
+  })
+  const mixed = (i: number) => [
+    groupOf(
+      [
+        rolloutOf(1, 2, { text: answer(keyOf(i)) }),
+        rolloutOf(0, 2, { text: answer('77777') }),
+        ...[0, 0, 0, 0, 0, 0],
+      ],
+      {
+        prompt: promptOf(i),
+      },
+    ),
+  ]
+  const { teaching } = await rounds(hooks, 24, world, mixed)
+  // The only right answer has no other one to look at.
+  expect(teaching[0]!.map((top) => top !== undefined)).toEqual([false, ...Array(7).fill(true)])
+  expect(prompts.every((prompt) => prompt.startsWith('policy: '))).toBe(true)
+  expect(prompts.some((prompt) => prompt.includes('answered 77777, which is wrong'))).toBe(true)
+})
+
+test('opsd_like shows the worked solution, and asks nobody else', async () => {
+  const hooks = create(opsdLike)
+  const world = knowing([], { privileged: true })
+  const { teaching } = await rounds(hooks, 24, world)
+  expect(teaching[0]!.every((top) => top !== undefined)).toBe(true)
+  expect(new Set(world.seen)).toEqual(new Set(['policy', 'score policy']))
+})
+
+test('the loss at a token is at most the limit, and nothing without a weight', () => {
+  const { penalty } = create(teachers, { clip: 2, coefficient: 0.5 }).correct!()
+  const columns = { divergence: [0.5, 8, 8], 'teachers.weight': [1, 0.5, 0], mask: [1, 1, 1] }
+  expect([...evaluate(penalty!, columns)]).toEqual([0.25, 0.5, 0])
+})
+
+test('what the gate has learnt survives a restart', async () => {
+  const hooks = create(teachers)
+  await rounds(hooks, 24, knowing(['peer/a']))
+  const again = create(teachers)
+  await again.load!((await hooks.save!()) as Uint8Array)
+  expect(again.status!()).toEqual(hooks.status!())
+})
