@@ -32,6 +32,7 @@ import { openNodeServing, shownModel } from './node/serving.ts'
 import type { Root } from './node/start/start.ts'
 import { createNodeState, type Wishes } from './node/state.ts'
 import { surviveStreamErrors } from './node/stream-errors.ts'
+import { hasTeacher, openTeachers } from './node/teachers.ts'
 import { trainingFacts } from './node/training-facts.ts'
 import { after, sleep } from './platform/index.ts'
 import { hasRoomToMix } from './policy/memory-plan/index.ts'
@@ -169,9 +170,16 @@ export const run: Root = async (
     journal.telemetry.checkpoint(checkpointInfo(restored.checkpoint))
   }
 
+  const teachers = await openTeachers(
+    { paths, key: process.env.WAGGLE_TEACHER_KEY },
+    { policy, disk, fetch, sleep, heads: () => heads.teaching() },
+  )
   await host.open(
     createPluginWorld(
-      { limits: { context: model.spec.contextLength, completion: config.model.max_completion_tokens } },
+      {
+        limits: { context: model.spec.contextLength, completion: config.model.max_completion_tokens },
+        temperature: config.rollout.temperature,
+      },
       {
         tasks,
         policy: {
@@ -180,6 +188,7 @@ export const run: Root = async (
           tokenizer: model.tokenizer,
         },
         roles,
+        teachers,
       },
     ),
     policy.reference().version,
@@ -214,6 +223,7 @@ export const run: Root = async (
       ...{ random: Math.random, wake: changed.wake, swarm: () => swarm },
       mustWait: () => wishes.paused || limits.mustWait(),
       joined: meta?.joined,
+      hasTeacher: hasTeacher(host),
     },
   )
 

@@ -306,6 +306,7 @@ export function createHonestNode(
         mustWait: () => !life.isAlive,
         joined: restored && trainedMeta(restored.checkpoint.manifest.meta).joined,
         after,
+        hasTeacher: false,
         swarm: () => watchedHeads,
       },
     )

@@ -56,10 +56,10 @@ export const swarm = z.strictObject({
       'peers you vouch for, whose groups count like own ones at once: none, all (for a private swarm), or a list of peer IDs',
     ),
   weights: z
-    .enum(['trusted', 'off'])
+    .enum(['trusted', 'teach', 'off'])
     .default('trusted')
     .describe(
-      'average trained weights with peers of the same model: trusted: with those in swarm.trust and members of a private swarm; off: neither send nor take any',
+      'average trained weights with peers of the same model: trusted: with those in swarm.trust and members of a private swarm; teach: and let the weights of others teach, never average them; off: neither send nor take any',
     ),
   listen: z
     .array(address)

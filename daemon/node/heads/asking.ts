@@ -1,5 +1,6 @@
-// Asks trusted peers for their heads, and fetches those that are new.
+// Asks peers for their heads, and fetches those that are new.
 
+import type { Head } from '../../../protocol/wire/index.ts'
 import type { Swarm } from '../../swarm/index.ts'
 import type { HeadExchange } from '../../trainer/heads/exchange.ts'
 
@@ -16,8 +17,10 @@ export interface AskingParts {
 export interface Asking {
   /** Trusted peers to ask now, in random order. */
   trusted(): string[]
+  /** Others, whose heads may teach. */
+  strangers(): string[]
   /** Asks these peers, and hands on what they have. Never rejects. */
-  all(peers: readonly string[], exchange: Pick<HeadExchange, 'take' | 'answered'>): Promise<void>
+  all(peers: readonly string[], taker: Taker): Promise<void>
   /** The peer has no head of this lineage. */
   hasNone(peer: string): boolean
   /** Its head is fetched again, even if it is the same. */
@@ -26,8 +29,14 @@ export interface Asking {
   readonly refused: number
 }
 
+/** Who gets the heads. */
+export interface Taker extends Pick<HeadExchange, 'answered'> {
+  take(head: Head & { bytes: Uint8Array }): ReturnType<HeadExchange['take']>
+}
+
 /** Peers that are asked in one exchange. */
 const MAX_PEERS = 8
+const MAX_STRANGERS = 2
 const MAX_REMEMBERED = 1024
 
 export function createAsking(
@@ -40,7 +49,15 @@ export function createAsking(
   const without = new Set<string>()
   let refused = 0
 
-  const fetch = async (peer: string, exchange: Pick<HeadExchange, 'take'>): Promise<void> => {
+  const connected = (isWanted: (peer: string) => boolean, most: number): string[] =>
+    (swarm()?.peers() ?? [])
+      .filter((peer) => peer.connected && isWanted(peer.id))
+      .map(({ id }) => ({ id, order: random() }))
+      .sort((a, b) => a.order - b.order)
+      .slice(0, most)
+      .map(({ id }) => id)
+
+  const fetch = async (peer: string, taker: Taker): Promise<void> => {
     const heads = swarm()?.heads
     const head = await heads?.ask(peer, lineage)
     if (head) without.delete(peer)
@@ -48,7 +65,7 @@ export function createAsking(
     if (!heads || !head || fetched.get(peer) === head.hash) return
     const bytes = await heads.fetch(head, { size })
     if (!bytes) return
-    const answer = exchange.take({ ...head, bytes })
+    const answer = taker.take({ ...head, bytes })
     if (answer === 'late') return
     if (answer === 'malformed') {
       refused++
@@ -61,13 +78,8 @@ export function createAsking(
   }
 
   return {
-    trusted: () =>
-      (swarm()?.peers() ?? [])
-        .filter(({ id, connected }) => connected && isTrusted(id))
-        .map(({ id }) => ({ id, order: random() }))
-        .sort((a, b) => a.order - b.order)
-        .slice(0, MAX_PEERS)
-        .map(({ id }) => id),
+    trusted: () => connected(isTrusted, MAX_PEERS),
+    strangers: () => connected((peer) => !isTrusted(peer), MAX_STRANGERS),
     hasNone: (peer) => without.has(peer),
     forget(peer) {
       without.delete(peer)
@@ -76,10 +88,8 @@ export function createAsking(
     get refused() {
       return refused
     },
-    async all(peers, exchange) {
-      await Promise.allSettled(
-        peers.map((peer) => fetch(peer, exchange).finally(() => exchange.answered(peer))),
-      )
+    async all(peers, taker) {
+      await Promise.allSettled(peers.map((peer) => fetch(peer, taker).finally(() => taker.answered(peer))))
     },
   }
 }

@@ -14,6 +14,8 @@ import type { JoinedPeers } from '../../policy/trained.ts'
 import { type AheadHead, createHeadExchange, type Learnt } from '../../trainer/heads/exchange.ts'
 import { createPartners } from '../../trainer/heads/partners.ts'
 import { layoutOf, toVector, toWeights, type Vector } from '../../trainer/heads/vector.ts'
+import { createTeachingHeads } from '../../trainer/teachers/heads.ts'
+import type { TeachingHead } from '../../trainer/teachers/teachers.ts'
 import { type AskingParts, createAsking } from './asking.ts'
 
 export interface HeadsParts extends AskingParts {
@@ -22,6 +24,8 @@ export interface HeadsParts extends AskingParts {
   joined?: JoinedPeers | undefined
   /** Whether this node sends and takes weights at present. */
   isOn(): boolean
+  /** Whether the heads of peers that are not trusted may teach. */
+  mayTeach(): boolean
   /** Paused by the user, or held back by limits: then nothing is exchanged. */
   mustWait(): boolean
   learnt(): Learnt
@@ -44,6 +48,8 @@ export interface NodeHeads {
   meet(peer: string, signal?: AbortSignal): Promise<WeightsMet>
   /** The weights went back to a checkpoint, in which these peers' work is. */
   goBack(joined: JoinedPeers | undefined): void
+  /** Heads of strangers that may teach now; none of them is ever joined. */
+  teaching(): readonly TeachingHead[]
   /** The peers whose work is in the weights, for a checkpoint. */
   joined(): JoinedPeers | undefined
   /** Whether the peer's weights were joined lately, so that its groups need not be trained on. */
@@ -65,11 +71,9 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const { policy, phases, now } = parts
   const layout = layoutOf(policy.spec)
   const isOn = (): boolean => layout.size <= MAX_VALUES && parts.isOn()
-  const exchange = createHeadExchange({
-    layout,
-    origin: () => toVector(layout, policy.initial),
-    every: EVERY,
-  })
+  const origin = (): Vector => toVector(layout, policy.initial)
+  const exchange = createHeadExchange({ layout, origin, every: EVERY })
+  const teaching = createTeachingHeads({ layout, origin })
   const partners = createPartners({ now })
   partners.restore(parts.joined)
   const asking = createAsking({ size: exchange.size, lineage: policy.lineage }, parts)
@@ -95,6 +99,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     parts.swarm()?.heads.offer(facts, bytes)
     exchanges++
     isHurried = false
+    if (parts.mayTeach()) void asking.all(asking.strangers(), { take: teaching.take, answered() {} })
     const peers = exchange.ask(asking.trusted(), present)
     void asking.all(peers, exchange).finally(() => {
       if (!exchange.isReady) for (const tell of ended) tell()
@@ -192,6 +197,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       exchange.reset()
       partners.restore(joined)
     },
+    teaching: () => (isOn() && parts.mayTeach() ? teaching.list() : []),
     joined: partners.save,
     isJoined: (peer) => isOn() && partners.has(peer),
     get nodes() {

@@ -26,18 +26,21 @@ export interface OpenHeadsParts {
   wake(): void
   mustWait(): boolean
   joined?: JoinedPeers | undefined
+  /** Whether a plugin learns from teachers. */
+  hasTeacher: boolean
 }
 
 /** `isLineageKnown`: false for weights that began with other values than those of peers. */
 export function openHeads(
   { settings, isLineageKnown }: { settings(): Config; isLineageKnown: boolean },
-  { swarm, tasks, journal, trainedOn, ...parts }: OpenHeadsParts,
+  { swarm, tasks, journal, trainedOn, hasTeacher, ...parts }: OpenHeadsParts,
 ): NodeHeads {
   const newest = (): Evaluation | undefined => journal.telemetry.evaluations.at(-1)
   return createNodeHeads({
     ...parts,
     swarm,
     isOn: () => isLineageKnown && swarm() !== undefined && settings().swarm.weights !== 'off',
+    mayTeach: () => hasTeacher && settings().swarm.weights === 'teach',
     isTrusted: (peer) => (swarm()?.isPrivate ?? false) || vouchesFor(settings().swarm.trust, peer),
     learnt: () => ({ own: trainedOn.info.trainedOwn, foreign: trainedOn.info.trainedForeign }),
     evaluation: newest,

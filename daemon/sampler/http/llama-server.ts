@@ -17,37 +17,8 @@ const MODELS = z.object({
 const READY_MS = 120_000
 const PAUSE_MS = 500
 
-interface LlamaServerParts {
-  /** Runs the command that restarts the server with the adapter in this file. */
-  restart(adapter: string): Promise<void>
-  sleep(ms: number, signal: AbortSignal): Promise<void>
-}
-
-export const llamaServer = ({ restart, sleep }: LlamaServerParts): Dialect => ({
-  kind: 'llama-server',
-  format: 'gguf',
-  isExclusive: true,
-  async open() {
-    return {}
-  },
-  async encode(server, content) {
-    const answer = await server.call({ path: '/tokenize', body: { content, add_special: false } })
-    return shaped(z.object({ tokens: tokenIds }), answer, '/tokenize').tokens
-  },
-  async load(server, { path }) {
-    await restart(path)
-    for (let waited = 0; ; waited += PAUSE_MS) {
-      try {
-        await server.call({ path: '/health', timeoutMs: 10_000 })
-        break
-      } catch (error) {
-        if (waited >= READY_MS) throw error
-        await sleep(PAUSE_MS, new AbortController().signal)
-      }
-    }
-    shaped(MODELS, await server.call({ path: '/v1/models' }), '/v1/models')
-  },
-  async unload() {},
+/** The call that writes, which needs no adapter. */
+export const LLAMA_COMPLETION: Pick<Dialect, 'path' | 'body' | 'read'> = {
   path: '/completion',
   body: ({ prompt, seed, temperature, maxNewTokens }) => ({
     prompt,
@@ -85,4 +56,38 @@ export const llamaServer = ({ restart, sleep }: LlamaServerParts): Dialect => ({
       finish: hasGaps ? 'gaps' : stop === 'limit' ? 'length' : 'stop',
     }
   },
+}
+
+interface LlamaServerParts {
+  /** Runs the command that restarts the server with the adapter in this file. */
+  restart(adapter: string): Promise<void>
+  sleep(ms: number, signal: AbortSignal): Promise<void>
+}
+
+export const llamaServer = ({ restart, sleep }: LlamaServerParts): Dialect => ({
+  kind: 'llama-server',
+  format: 'gguf',
+  isExclusive: true,
+  async open() {
+    return {}
+  },
+  async encode(server, content) {
+    const answer = await server.call({ path: '/tokenize', body: { content, add_special: false } })
+    return shaped(z.object({ tokens: tokenIds }), answer, '/tokenize').tokens
+  },
+  async load(server, { path }) {
+    await restart(path)
+    for (let waited = 0; ; waited += PAUSE_MS) {
+      try {
+        await server.call({ path: '/health', timeoutMs: 10_000 })
+        break
+      } catch (error) {
+        if (waited >= READY_MS) throw error
+        await sleep(PAUSE_MS, new AbortController().signal)
+      }
+    }
+    shaped(MODELS, await server.call({ path: '/v1/models' }), '/v1/models')
+  },
+  async unload() {},
+  ...LLAMA_COMPLETION,
 })

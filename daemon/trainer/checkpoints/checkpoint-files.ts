@@ -47,6 +47,15 @@ export function trainedFiles(spec: DecoderSpec, { weights, optimizer }: Trained,
   }
 }
 
+/** The trained tensors alone. Throws E_CHECKPOINT if they are not of this model's shapes. */
+export async function readWeights(
+  checkpoint: Pick<Checkpoint, 'path'>,
+  spec: DecoderSpec,
+  disk: Disk,
+): Promise<Weights> {
+  return (await readAll(checkpoint.path(WEIGHTS), [''], spec, disk))['']!
+}
+
 export async function readTrained(
   checkpoint: Checkpoint,
   { spec, counts, role }: { spec: DecoderSpec; counts: OptimizerCounts; role?: string },

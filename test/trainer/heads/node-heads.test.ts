@@ -24,9 +24,14 @@ interface Played {
 /** A node whose weights are all one value, and peers with such weights. Accuracy is a function of the value. */
 function play(
   peers: Record<string, Played>,
-  options: { accuracy?: (value: number) => number; trusts?: boolean; joined?: JoinedPeers } = {},
+  options: {
+    accuracy?: (value: number) => number
+    trusts?: boolean
+    teaches?: boolean
+    joined?: JoinedPeers
+  } = {},
 ) {
-  const { accuracy = (value) => value / 100, trusts = true } = options
+  const { accuracy = (value) => value / 100, trusts = true, teaches = false } = options
   const state = {
     weights: filled(1),
     version: 0,
@@ -73,6 +78,7 @@ function play(
     }),
     joined: options.joined,
     isOn: () => state.isOn,
+    mayTeach: () => teaches,
     mustWait: () => false,
     isTrusted: () => trusts,
     learnt: () => ({ own: state.own, foreign: 0 }),
@@ -134,6 +140,31 @@ test('a peer that the user does not trust is not asked, and gets what it asks fo
   await settle()
   expect(firstOf(state.weights)).toBe(1)
   expect(state.offers).toHaveLength(1)
+})
+
+test("a stranger's head may teach where the user allows it, and is never averaged", async () => {
+  const { heads, state, settle } = play({ a: { value: 3, own: 0 } }, { trusts: false, teaches: true })
+  expect(heads.teaching()).toEqual([])
+  await heads.exchange()
+  await settle()
+  const [teacher] = heads.teaching()
+  expect(teacher!.peer).toBe('a')
+  expect(firstOf(teacher!.weights())).toBeCloseTo(3, 2)
+  expect(firstOf(state.weights)).toBe(1)
+  expect(heads.nodes).toBe(1)
+  state.isOn = false
+  expect(heads.teaching()).toEqual([])
+})
+
+test("a stranger's malformed head costs its sender, and is no teacher", async () => {
+  const { heads, state, settle } = play(
+    { a: { value: 3, own: 0, bytes: new Uint8Array(3) } },
+    { trusts: false, teaches: true },
+  )
+  await heads.exchange()
+  await settle()
+  expect(heads.teaching()).toEqual([])
+  expect(state.blamed).toEqual(['a'])
 })
 
 test('a head that is malformed is counted, costs its sender, and changes nothing', async () => {

@@ -1,0 +1,50 @@
+// Heads of peers that may teach: weights of this lineage that are asked for what they say, and never joined. They stay in
+// eight bits, because only one is asked at a time.
+
+import type { Weights } from '../../engine/decoder.ts'
+import { packedSize, unpack } from '../heads/blocks.ts'
+import { type Layout, toWeights, type Vector } from '../heads/vector.ts'
+import type { TeachingHead } from './teachers.ts'
+
+export interface StrangersHead {
+  author: string
+  version: number
+  /** What the peer says of itself. */
+  tasks: readonly { name: string; difficulty: number; accuracy: number }[]
+  bytes: Uint8Array
+}
+
+export interface TeachingHeads {
+  take(head: StrangersHead): 'taken' | 'malformed'
+  /** Newest first. */
+  list(): TeachingHead[]
+}
+
+/** Peers whose heads are kept. */
+const MOST = 4
+
+/** `origin`: the values that all nodes of the lineage began with. */
+export function createTeachingHeads({ layout, origin }: { layout: Layout; origin(): Vector }): TeachingHeads {
+  const heads = new Map<string, TeachingHead>()
+  const weightsIn = (bytes: Uint8Array): Weights | undefined => {
+    const vector = unpack(bytes, layout.size)
+    if (!vector) return undefined
+    const start = origin()
+    for (let i = 0; i < vector.length; i++) vector[i]! += start[i]!
+    return vector.every(Number.isFinite) ? toWeights(layout, vector) : undefined
+  }
+  return {
+    take({ author, version, tasks, bytes }) {
+      if (bytes.length !== packedSize(layout.size) || !weightsIn(bytes)) return 'malformed'
+      heads.delete(author)
+      heads.set(author, {
+        ...{ peer: author, version },
+        claims: tasks.map(({ name, difficulty, accuracy }) => ({ task: name, difficulty, accuracy })),
+        weights: () => weightsIn(bytes)!,
+      })
+      if (heads.size > MOST) heads.delete(heads.keys().next().value!)
+      return 'taken'
+    },
+    list: () => [...heads.values()].reverse(),
+  }
+}
