@@ -175,15 +175,15 @@ function statusOf({ plugin, tally, hooks }: Active): PluginStatus {
   }
 }
 
-const MOST_LINES = 16
-const LONGEST_LINE = 120
+const MAX_LINES = 16
+const MAX_LINE_LENGTH = 120
 
 /** A plugin may come from anywhere, so what it says is bounded. */
 function doingOf(status: NonNullable<Active['hooks']['status']>): string[] {
   try {
     return status()
-      .slice(0, MOST_LINES)
-      .map((line) => String(line).slice(0, LONGEST_LINE))
+      .slice(0, MAX_LINES)
+      .map((line) => String(line).slice(0, MAX_LINE_LENGTH))
   } catch {
     return []
   }

@@ -21,7 +21,7 @@ export interface TeachingHeads {
 }
 
 /** Peers whose heads are kept. */
-const MOST = 4
+const MAX_HEADS = 4
 
 /** `origin`: the values that all nodes of the lineage began with. */
 export function createTeachingHeads({ layout, origin }: { layout: Layout; origin(): Vector }): TeachingHeads {
@@ -42,7 +42,7 @@ export function createTeachingHeads({ layout, origin }: { layout: Layout; origin
         claims: tasks.map(({ name, difficulty, accuracy }) => ({ task: name, difficulty, accuracy })),
         weights: () => weightsIn(bytes)!,
       })
-      if (heads.size > MOST) heads.delete(heads.keys().next().value!)
+      if (heads.size > MAX_HEADS) heads.delete(heads.keys().next().value!)
       return 'taken'
     },
     list: () => [...heads.values()].reverse(),

@@ -58,7 +58,7 @@ const ENOUGH = 256
 const FEWEST = 32
 /** Standard errors of a one-sided bound of 95 %. */
 const SURE = 1.645
-const MOST_TEACHERS = 256
+const MAX_TEACHERS = 256
 
 const poolSchema = z.strictObject({
   count: z.number().nonnegative(),
@@ -74,7 +74,7 @@ const savedSchema = z.strictObject({
         pool: poolSchema,
       }),
     )
-    .max(MOST_TEACHERS),
+    .max(MAX_TEACHERS),
 })
 type Known = z.infer<typeof savedSchema>['teachers'][number]
 
@@ -119,7 +119,7 @@ export function createGate({ margin, full }: GateOptions): Gate {
       known.delete(key)
       known.set(key, now)
       settle(now)
-      if (known.size > MOST_TEACHERS) known.delete(known.keys().next().value!)
+      if (known.size > MAX_TEACHERS) known.delete(known.keys().next().value!)
     },
 
     next(among) {

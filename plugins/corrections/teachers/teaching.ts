@@ -38,7 +38,7 @@ export type Settings = z.infer<z.ZodObject<typeof settings>> & { from: readonly 
 const BEGIN = 'begin'
 const PEERS = 'peers'
 /** Of a task, for trials. */
-const MOST_PROMPTS = 64
+const MAX_PROMPTS = 64
 
 /** A prompt that this node has answered itself, and a group of its answers if one is right. */
 interface Answered {
@@ -134,7 +134,7 @@ export function createTeaching(name: string, options: Settings): Hooks {
         gate.own(task, own.reduce((sum, one) => sum + (one.taskReward ?? one.reward), 0) / own.length)
         const known = prompts.get(task) ?? []
         known.push({ prompt: group.prompt, group: own.some(isRight) ? group : undefined })
-        prompts.set(task, known.slice(-MOST_PROMPTS))
+        prompts.set(task, known.slice(-MAX_PROMPTS))
       }
     },
 
