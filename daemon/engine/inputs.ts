@@ -2,10 +2,10 @@
 
 import { WaggleError } from '../../protocol/errors.ts'
 import { columnsOf } from '../../protocol/plugin/expression.ts'
+import { checkTopTokens } from '../../protocol/plugin/top-tokens.ts'
 import type { DecoderSpec, Weights } from './decoder.ts'
 import type { GenerateRequest, Objective, Sampling, TrainSequence } from './engine.ts'
 import { arraysOf, type BaseWeights, isStored, lengthOf, type Stored, trainable } from './stored/stored.ts'
-import { checkTopTokens } from './top-tokens.ts'
 import { DIVERGENCE } from './trainer.ts'
 
 type Sequence = { conditioning: Int32Array; completion: Int32Array }

@@ -1,6 +1,5 @@
-// Checks of what a teacher says, and the part of it that it leaves out: the probability of all other tokens.
+// The part of a teacher's distribution that it leaves out: the probability of all tokens but the likeliest.
 
-import { WaggleError } from '../../protocol/errors.ts'
 import type { TopTokens } from '../../protocol/plugin/teacher.ts'
 
 export type { TopTokens }
@@ -14,26 +13,4 @@ export const LEAST_REST = 1e-6
 /** log of the probability of all tokens that are not among these log-probs. */
 export function restOf(logprobs: Float32Array): number {
   return Math.log(Math.max(LEAST_REST, 1 - logprobs.reduce((sum, logprob) => sum + Math.exp(logprob), 0)))
-}
-
-/** Throws E_ENGINE unless it is K different tokens of the vocabulary at each place, with possible log-probs. */
-export function checkTopTokens(
-  { count, tokens, logprobs }: TopTokens,
-  { places, vocabulary }: { places: number; vocabulary: number },
-): void {
-  const refuse = (what: string): never => {
-    throw new WaggleError('E_ENGINE', `a teacher's tokens cannot be used: ${what}`)
-  }
-  if (!(Number.isInteger(count) && count >= 1 && count <= vocabulary))
-    refuse(`${count} at a place, with a vocabulary of ${vocabulary}`)
-  if (tokens.length !== places * count || logprobs.length !== places * count)
-    refuse(`${tokens.length} and ${logprobs.length} log-probs for ${places} places of ${count}`)
-  // Less than 0 by more than rounding.
-  if (!logprobs.every((logprob) => logprob <= 1e-4 && logprob > Number.NEGATIVE_INFINITY))
-    refuse('a log-prob is above 0 or not finite')
-  for (let place = 0; place < places; place++) {
-    const row = tokens.subarray(place * count, (place + 1) * count)
-    if (!row.every((token) => token >= 0 && token < vocabulary)) refuse('a token is outside the vocabulary')
-    if (new Set(row).size !== count) refuse('a token is there twice at one place')
-  }
 }

@@ -2,8 +2,8 @@
 // is invalid, and returns what the host uses.
 
 import type { Advantages, Columns, RoleGroup, Teaching } from '../../protocol/plugin/index.ts'
+import { checkTopTokens } from '../../protocol/plugin/top-tokens.ts'
 import type { Group } from '../../protocol/train/index.ts'
-import { checkTopTokens } from '../engine/top-tokens.ts'
 import { checkPrompt } from './checks.ts'
 
 /** A replayed rollout has no behaviour log-probs, so its importance weights are unknown. */

@@ -10,6 +10,7 @@ import type { PluginHostOptions, PluginTrouble } from '../host/contract.ts'
 import { createPluginHost } from '../host/host.ts'
 import { randomStream } from '../host/random.ts'
 import type { LivePolicy, PolicyState } from '../policy/live-policy.ts'
+import type { Teachers } from '../policy/teachers.ts'
 import { createParkedGroups } from '../rollout/parked/parked.ts'
 import { boundedByAge, offersOf } from '../rollout/plugins/offers.ts'
 import { createPluginWorld } from '../rollout/plugins/plugin-world.ts'
@@ -19,7 +20,6 @@ import { createVolatileDatabase } from '../store/database/volatile-database.ts'
 import { createPool } from '../store/pool/pool.ts'
 import type { Aggregation } from '../trainer/aggregation.ts'
 import type { Finding, UpdateOutcome } from '../trainer/learner.ts'
-import type { Teachers } from '../trainer/teachers/teachers.ts'
 
 export interface RoundsOptions {
   /** Author name of own groups. */

@@ -5,11 +5,11 @@ import { WaggleError } from '../../protocol/errors.ts'
 import type { Paths } from '../config/paths.ts'
 import type { Weights } from '../engine/decoder.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
+import { createTeachers, type Teachers, type TeachersParts } from '../policy/teachers.ts'
 import { trainedMeta } from '../policy/trained.ts'
 import { verifyCheckpoint } from '../store/checkpoints/manifest.ts'
 import type { Disk } from '../store/disk.ts'
 import { readWeights } from '../trainer/checkpoints/checkpoint-files.ts'
-import { createTeachers, type Teachers, type TeachersParts } from '../trainer/teachers/teachers.ts'
 
 interface OpenTeachersParts {
   policy: LivePolicy

@@ -10,12 +10,12 @@ import {
 } from '../../../protocol/api/index.ts'
 import type { HeadTask } from '../../../protocol/wire/index.ts'
 import type { LivePolicy } from '../../policy/live-policy.ts'
+import type { TeachingHead } from '../../policy/teachers.ts'
 import type { JoinedPeers } from '../../policy/trained.ts'
 import { type AheadHead, createHeadExchange, type Learnt } from '../../trainer/heads/exchange.ts'
 import { createPartners } from '../../trainer/heads/partners.ts'
+import { createTeachingHeads } from '../../trainer/heads/teaching.ts'
 import { layoutOf, toVector, toWeights, type Vector } from '../../trainer/heads/vector.ts'
-import { createTeachingHeads } from '../../trainer/teachers/heads.ts'
-import type { TeachingHead } from '../../trainer/teachers/teachers.ts'
 import { type AskingParts, createAsking } from './asking.ts'
 
 export interface HeadsParts extends AskingParts {

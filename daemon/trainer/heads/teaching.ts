@@ -2,9 +2,9 @@
 // eight bits, because only one is asked at a time.
 
 import type { Weights } from '../../engine/decoder.ts'
-import { packedSize, unpack } from '../heads/blocks.ts'
-import { type Layout, toWeights, type Vector } from '../heads/vector.ts'
-import type { TeachingHead } from './teachers.ts'
+import type { TeachingHead } from '../../policy/teachers.ts'
+import { packedSize, unpack } from './blocks.ts'
+import { type Layout, toWeights, type Vector } from './vector.ts'
 
 export interface StrangersHead {
   author: string

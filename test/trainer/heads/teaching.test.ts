@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import type { Weights } from '../../../daemon/engine/decoder.ts'
+import { createTeachers, type TeachersParts } from '../../../daemon/policy/teachers.ts'
 import { pack } from '../../../daemon/trainer/heads/blocks.ts'
+import { createTeachingHeads } from '../../../daemon/trainer/heads/teaching.ts'
 import type { Layout } from '../../../daemon/trainer/heads/vector.ts'
-import { createTeachingHeads } from '../../../daemon/trainer/teachers/heads.ts'
-import { createTeachers, type TeachersParts } from '../../../daemon/trainer/teachers/teachers.ts'
 
 const weightsOf = (value: number): Weights => ({ w: Float32Array.of(value) })
 

@@ -1,10 +1,10 @@
 // The teachers of a node, by name. Other weights of this node's model take the trainer's place while they are asked; a
 // server is asked over HTTP. Nothing here decides whom to listen to: the plugin does, by what verifiers say.
 
-import { WaggleError } from '../../../protocol/errors.ts'
-import type { TeacherInfo } from '../../../protocol/plugin/index.ts'
-import type { Weights } from '../../engine/decoder.ts'
-import type { LivePolicy, OtherModel } from '../../policy/live-policy.ts'
+import { WaggleError } from '../../protocol/errors.ts'
+import type { TeacherInfo } from '../../protocol/plugin/index.ts'
+import type { Weights } from '../engine/decoder.ts'
+import type { LivePolicy, OtherModel } from './live-policy.ts'
 
 /** A peer's weights that may teach. */
 export interface TeachingHead extends Omit<TeacherInfo, 'name'> {
