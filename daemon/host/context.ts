@@ -91,7 +91,7 @@ export function createContext(active: Active, window: Window, parts: ContextBy):
     if (tokens <= 0) throw new BudgetError(noTokens(active))
     if (questions.some(({ prompt }) => isHeldOut(prompt.seed)))
       throw new RangeError('teachers may not be asked held-out questions')
-    const seed = hash32(by.seed, `plugin/${active.id}/answers/${window.step}/${teacher ?? ''}`)
+    const seed = hash32(parts.seed, `plugin/${active.id}/answers/${window.step}/${teacher ?? ''}`)
     const written = await waiting(() =>
       world().answer(questions, { teacher, tokens, seed, signal: signal() }),
     )
