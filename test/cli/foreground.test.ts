@@ -307,6 +307,19 @@ describe('join', () => {
     expect(stderr).toContain(`joined    ${peerName(OTHER)}`)
   })
 
+  test.each(['/ip4/999.0.0.1/tcp/1', `${OTHER.slice(0, -1)}l`])(
+    'starts nothing for what cannot be a peer: %s',
+    async (target) => {
+      const started = scripted()
+      const { status, stderr } = await waggle(['join', target, '--home', freshHome()], {
+        runNode: started.runNode,
+      })
+      expect(started.options).toBeUndefined()
+      expect([2, 5]).toContain(status)
+      expect(stderr).toMatch(/^error: .*is not (an address|a peer ID)/)
+    },
+  )
+
   test('stops what it started when the peer does not exist', async () => {
     const started = scripted()
     const { status, stderr } = await waggle(['join', `${OTHER.slice(0, -1)}9`, '--home', freshHome()], {

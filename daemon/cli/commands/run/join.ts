@@ -20,6 +20,7 @@ export async function run(context: Context): Promise<number> {
     throw new WaggleError('E_PEER', `only a running node can find a peer by its name, ${target}`, {
       hint: `Give the peer's ID, or start the node first: \`${context.commandLine('up')}\`, then \`${context.commandLine(`join ${target}`)}\`.`,
     })
+  if (!running) (await import('../../check/target.ts')).checkTarget(target)
   if (!running && context.options.detach !== true) return await runForeground(context, { join: target })
   if (!running) {
     const status = await startDetached(context)
