@@ -89,8 +89,9 @@ describe('an answer that its client hung up on', () => {
       const body = { messages: [user('an essay')] }
       await hangUp(rollout, body, true)
       await g.pass(9000)
+      const arrival = g.arrival()
       const again = g.post(`${rollout.base_url}/chat/completions`, { ...body, stream: true }, rollout.api_key)
-      await new Promise((resolve) => setTimeout(resolve, 50))
+      await arrival
       await g.pass(9000)
       letGo()
       expect((await again).body).toContain('[DONE]')

@@ -132,8 +132,9 @@ describe('a silent stream', () => {
     const rollout = await g.open()
     const letGo = g.hold()
     const body = { messages: [{ role: 'user', content: 'go' }], stream: true, tools: TOOLS, stop: 'END' }
+    const arrival = g.arrival()
     const asked = g.post(`${rollout.base_url}/chat/completions`, body, rollout.api_key)
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await arrival
     for (let i = 0; i < 3; i++) await g.pass(11_000)
     letGo()
     const { body: text } = await asked

@@ -77,7 +77,7 @@ describe('lies never count', () => {
       await honestGroupsArrive(500)
       expect(victim.groups.length).toBe(1)
       await attacker.dial(multiaddr(victim.address)).catch(() => {})
-      await new Promise((resolve) => setTimeout(resolve, 300))
+      await until('that it is shown out', () => attacker.getConnections().length === 0)
       expect(isConnected(attacker)).toBe(false)
     })
   }
