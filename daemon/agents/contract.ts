@@ -29,6 +29,9 @@ export interface GatewayOptions {
   vocabulary: number
   /** The name by which callers may ask for the model. */
   model: string
+  parameters: number
+  /** Of the model's weights. */
+  digest: string
   /** This node's peer ID. */
   author: string
 }

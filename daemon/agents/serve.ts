@@ -30,6 +30,9 @@ export interface ServeOptions {
   vocabulary: number
   /** The name by which clients ask for the model. */
   model: string
+  parameters: number
+  /** Of the model's weights. */
+  digest: string
 }
 
 export interface ServeParts {

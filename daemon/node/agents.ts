@@ -14,6 +14,7 @@ import type { Paths } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'
 import type { Journal } from '../control/journal/journal.ts'
 import type { NodeCore } from '../core/core.ts'
+import { parameterCount } from '../engine/decoder.ts'
 import { tokenOf } from '../http/index.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
 import type { MemoryPlan } from '../policy/memory-plan/index.ts'
@@ -87,6 +88,7 @@ export async function openAgents(
       context: conversation?.limit ?? spec.contextLength,
       modelContext: spec.contextLength,
       vocabulary: spec.vocabulary,
+      ...{ digest: policy.model.digest, parameters: parameterCount(spec) },
     },
     {
       ...{ ...parts, tokenizer, changed, sampler: policy.sampler, token: () => tokenOf(paths.agentsToken) },

@@ -4,6 +4,7 @@ import { basename, isAbsolute } from 'node:path'
 import { openServe, type Serving } from '../agents/index.ts'
 import type { Paths } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'
+import { parameterCount } from '../engine/decoder.ts'
 import { tokenOf } from '../http/index.ts'
 import { chatDefaults } from '../policy/files/generation-defaults.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
@@ -47,6 +48,7 @@ export async function openNodeServing(
       context: conversation?.limit ?? spec.contextLength,
       modelContext: spec.contextLength,
       vocabulary: spec.vocabulary,
+      ...{ digest: policy.model.digest, parameters: parameterCount(spec) },
     },
     { ...by, tokenizer, sampler: policy.sampler, key: () => tokenOf(paths.serveKey) },
   )

@@ -86,7 +86,7 @@ async function throughGateway(): Promise<Rate> {
         rolloutSeconds: 600,
         maxOpen: 10_000,
         groupSize: 8,
-        model: 'm',
+        ...{ model: 'm', parameters: 0, digest: model.digest },
       },
       ...{
         temperature: 1,

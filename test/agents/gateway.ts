@@ -74,6 +74,8 @@ export interface TestOptions {
   log?: (level: string, message: string) => void
 }
 
+const FACTS = { parameters: 1_000_000, digest: 'c'.repeat(64) }
+
 /** Node's channel for requests that its servers begin to read. */
 const REQUESTS = 'http.server.request.start'
 
@@ -127,7 +129,7 @@ export async function testGateway({
     {
       ...{ listen: '127.0.0.1:0', isPublic: false, origins: [], maxRunning: 4, maxWaiting: 4, model: 'tiny' },
       ...{ context: 4096, modelContext: 8192, vocabulary: 520, sampling: { temperature: 0.6, topP: 0.9 } },
-      ...serve,
+      ...{ ...FACTS, ...serve },
     },
     { ...{ key: () => SERVE_KEY, tokenizer, sampler, randomBytes, log: tell }, ...clocks },
   )
@@ -141,6 +143,7 @@ export async function testGateway({
         modelContext: 8192,
         vocabulary: 520,
         model: 'tiny',
+        ...FACTS,
         author: 'self',
       },
       ...options,
@@ -170,7 +173,7 @@ export async function testGateway({
   const call = async (path: string, init: RequestInit): Promise<Answer> => {
     const response = await fetch(path.startsWith('http') ? path : gateway.url + path, init)
     const text = await response.text()
-    const isJson = response.headers.get('content-type')?.includes('json')
+    const isJson = response.headers.get('content-type')?.startsWith('application/json')
     return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
   }
   const bearer = (key: string) => ({ authorization: `Bearer ${key}` })

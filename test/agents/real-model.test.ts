@@ -26,6 +26,7 @@ beforeAll(async () => {
     {
       ...{ listen: '127.0.0.1:0', strict: false, rolloutSeconds: 600, maxOpen: 64, groupSize: 4 },
       ...{ temperature: 1, maxNewTokens: 48, model: 'three-tasks', author: 'self' },
+      ...{ parameters: 0, digest: model.digest },
       ...{
         context: model.spec.contextLength,
         modelContext: model.spec.contextLength,

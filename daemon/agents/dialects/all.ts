@@ -4,6 +4,8 @@ import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { createCountTokens } from './anthropic/count-tokens.ts'
 import { createMessages } from './anthropic/messages.ts'
 import type { Asker, Body, Dialect, DialectOptions, DialectParts } from './dialect.ts'
+import { createOllamaChat } from './ollama/chat.ts'
+import { createOllamaGenerate } from './ollama/generate.ts'
 import { createChat } from './openai/chat.ts'
 import { createCompletions } from './openai/completions.ts'
 import { createGenerate } from './openai/generate.ts'
@@ -28,6 +30,8 @@ export function createDialects(options: DialectOptions, parts: AllParts): Dialec
       ['/v1/completions', createCompletions(options, parts)],
       ['/v1/messages', createMessages(options, parts)],
       ['/inference/v1/generate', createGenerate(options, parts)],
+      ['/api/chat', createOllamaChat(options, parts)],
+      ['/api/generate', createOllamaGenerate(options, parts)],
     ]),
     questions: new Map([['/v1/messages/count_tokens', createCountTokens(options, parts)]]),
   }

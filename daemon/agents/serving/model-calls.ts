@@ -11,12 +11,9 @@ import type { CallRequest, Identity } from '../writing/attempts.ts'
 import { answerCall } from './calls.ts'
 import { readObject } from './http.ts'
 import { requireMethod } from './listener.ts'
-import { modelOf, modelsOf } from './models.ts'
+import { listsOf, type ModelFacts, modelOf, shownOf } from './models.ts'
 
-interface ModelOptions {
-  model: string
-  /** Most tokens of a conversation. */
-  context: number
+interface ModelOptions extends ModelFacts {
   /** Refuse requests that name another model. Otherwise that is ignored with a warning header. */
   requiresName?: boolean
 }
@@ -39,35 +36,37 @@ export type ModelCalls = (
   from: From,
 ) => Promise<void>
 
+/** Ollama's question about a model. */
+const SHOW = '/api/show'
 /** The list of models, or one of them, whose id may hold slashes. */
 const MODEL = /^\/v1\/models(\/.+|)$/
 
 export function createModelCalls(
-  { model, context, requiresName = false }: ModelOptions,
+  { requiresName = false, ...facts }: ModelOptions,
   { dialects, questions, after }: ModelParts,
 ): ModelCalls {
+  const { model } = facts
   const requireModel = ({ model: asked }: Body): void => {
     if (requiresName && asked !== undefined && asked !== '' && !isNameOf(asked, model))
       throw noModel(asked, model)
   }
-  const reading: Readonly<Record<string, () => object>> = {
-    '/v1/models': () => modelsOf({ model, context }),
-  }
+  const lists = listsOf(facts)
+  const asked = new Map([...questions, [SHOW, () => shownOf(facts)]])
   return async (request, response, path, { asker, call }) => {
     const [, named] = MODEL.exec(path) ?? []
     if (named) {
       requireMethod(request, 'GET')
       const name = decoded(named.slice(1))
       if (!isNameOf(name, model)) throw noModel(name, model)
-      return sendJson(response, 200, modelOf({ model, context }))
+      return sendJson(response, 200, modelOf(facts))
     }
-    if (Object.hasOwn(reading, path)) {
+    if (Object.hasOwn(lists, path)) {
       requireMethod(request, 'GET')
-      return sendJson(response, 200, reading[path]!())
+      return sendJson(response, 200, lists[path]!())
     }
-    const [question, dialect] = [questions.get(path), dialects.get(path)]
+    const [question, dialect] = [asked.get(path), dialects.get(path)]
     if (!question && !dialect) {
-      const known = [...Object.keys(reading), ...dialects.keys(), ...questions.keys()].join(', ')
+      const known = [...Object.keys(lists), ...dialects.keys(), ...asked.keys()].join(', ')
       throw new HttpError(404, 'unknown_path', `there is no ${path.slice(0, 120)}`, {
         hint: `Paths: ${known}.`,
       })
