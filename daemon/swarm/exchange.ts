@@ -1,6 +1,6 @@
 // The exchange of groups, without libp2p: records of peers, admission, verification, publishing, fetching missed
 // groups, and what is kept across restarts. It reaches the network through three ports: gossip, requests and `links`.
-// assembly.ts connects them to libp2p; the simulation supplies its own.
+// assembly/ connects them to libp2p; the simulation supplies its own.
 
 import { type Frame, MAX_LISTED } from '../../protocol/wire/index.ts'
 import { Admission } from './admission/admission.ts'
