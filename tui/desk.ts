@@ -7,7 +7,6 @@ import type { Replay } from './data/replay.ts'
 import type { Store, View } from './data/store.ts'
 import { helpRows } from './help.ts'
 import { type Action, actionOf, type Stroke } from './keys.ts'
-import type { Size } from './picture.tsx'
 import type { Theme } from './screen/theme.ts'
 import { TABS } from './tabs/index.ts'
 import type { Tab, TabUi } from './tabs/tab.ts'
@@ -324,4 +323,9 @@ export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): 
       if (asking) asking.isShown = true
     },
   }
+}
+
+export interface Size {
+  columns: number
+  rows: number
 }

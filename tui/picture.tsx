@@ -6,18 +6,13 @@ import type { ReactElement } from 'react'
 import { footer, header, tabBar } from './chrome.ts'
 import type { ReplayPosition } from './data/replay.ts'
 import type { View } from './data/store.ts'
-import type { Over } from './desk.ts'
+import type { Over, Size } from './desk.ts'
 import type { Theme } from './screen/theme.ts'
 import { TABS } from './tabs/index.ts'
 import { oneLine } from './tabs/overview-compact.ts'
 import type { TabProps, TabUi } from './tabs/tab.ts'
 import { Pager } from './widgets/pager.tsx'
 import { Lines } from './widgets/panel.tsx'
-
-export interface Size {
-  columns: number
-  rows: number
-}
 
 interface PictureProps {
   view: View

@@ -4,7 +4,7 @@ import { WaggleError } from '../../protocol/errors.ts'
 import { type Loaded, pluginTables, salvageConfig } from '../config/load.ts'
 import { invalidConfig } from '../config/problems.ts'
 import type { Problem } from '../config/sources.ts'
-import type { Context } from './context.ts'
+import type { Context } from './contract.ts'
 import { contextConfig, loadOptions } from './load-config.ts'
 
 /** The config for starting a node. If a key is invalid, the error also lists the problems of built-in plugins. */

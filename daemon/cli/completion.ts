@@ -1,7 +1,8 @@
 // Completion scripts for bash, zsh and fish. They contain all commands, options and choices, so that completion does
 // not start the program.
 
-import { type Command, GLOBAL_OPTIONS, type Option } from './command.ts'
+import type { Command, Option } from './contract.ts'
+import { GLOBAL_OPTIONS } from './global-options.ts'
 
 const FILES = new Set(['DIR', 'FILE'])
 const optionsOf = (command: Command): Option[] => [...(command.options ?? []), ...GLOBAL_OPTIONS]

@@ -2,72 +2,11 @@
 // accessed through Io, so that tests can run commands in their own process.
 
 import type { ControlClient } from '../../protocol/api/index.ts'
-import { type Paths, type PathsEnvironment, resolvePaths } from '../config/paths.ts'
+import { type Paths, resolvePaths } from '../config/paths.ts'
 import { createClient } from '../control/api/client.ts'
-import type { RunNode } from '../control/node/node.ts'
-import { type Command, envTwin, GLOBAL_OPTIONS, hasEnvTwin } from './command.ts'
-import type { Parsed } from './parse.ts'
+import type { Command, Context, Io, Output, Parsed } from './contract.ts'
+import { GLOBAL_OPTIONS, hasVariable, variableName } from './global-options.ts'
 import { createRemoteClient } from './remote.ts'
-
-export interface Output {
-  write(text: string): unknown
-  isTTY?: boolean | undefined
-  columns?: number | undefined
-  /** Bytes that are written but not yet read. */
-  writableLength?: number | undefined
-}
-
-export interface Io extends PathsEnvironment {
-  stdin: NodeJS.ReadStream
-  stdout: Output
-  stderr: Output
-  clock: () => number
-  /** How the user calls this program: `waggle`, or `npm run -s waggle --` in a checkout. */
-  program: string
-  /** How to run this script again, used to start it in the background. */
-  self: readonly string[]
-  argv: readonly string[]
-  /** Folder of the package. */
-  packageRoot: string
-  /** Calls `handler` on each terminating signal until the returned function is called. */
-  onSignal(handler: (signal: NodeJS.Signals) => void): () => void
-  /** Calls `handler` on SIGHUP and SIGUSR2 until the returned function is called. */
-  onRequest(handler: (signal: 'SIGHUP' | 'SIGUSR2') => void): () => void
-  /** Whether the terminal that started the program has been closed. */
-  terminalGone(): boolean
-  /** If the reader of standard output closes it, calls `handler` instead of exiting. */
-  onReaderGone(handler: () => void): void
-  exit(status: number): void
-  /** Calls `run` before the process exits, for whatever reason. */
-  atExit(run: () => void): void
-  loadNode: () => Promise<{ runNode: RunNode }>
-  loadRelay: () => Promise<{ runNode: RunNode }>
-}
-
-export interface Context {
-  io: Io
-  /** Every command. Passed in, so that a command need not import the table that imports it. */
-  commands: readonly Command[]
-  options: Parsed['options']
-  arguments: string[]
-  /** Names of the options that came from environment variables. */
-  fromEnv: ReadonlySet<string>
-  json: boolean
-  quiet: boolean
-  verbose: boolean
-  /** Whether to use colours on each stream. */
-  color: { stdout: boolean; stderr: boolean }
-  paths: Paths
-  client: ControlClient
-  /** The daemon's address from --on; undefined for the daemon of this home. */
-  on: string | undefined
-  /** Writes a line of results to standard output. */
-  out(text: string): void
-  /** Writes a line for the user to standard error, unless --quiet is given. */
-  say(text: string): void
-  /** A waggle command as this user would type it, with the same --home. */
-  commandLine(rest: string): string
-}
 
 export function createContext(
   { options, arguments: args, fromEnv }: Parsed,
@@ -121,7 +60,7 @@ export const takesOption = ({ options = [] }: Command, name: string): boolean =>
 /** The WAGGLE_* variables that set options and are therefore not config keys. */
 export function reservedVariables(commands: readonly Command[]): Set<string> {
   const options = [...GLOBAL_OPTIONS, ...commands.flatMap((command) => command.options ?? [])]
-  return new Set(options.filter(hasEnvTwin).map(envTwin))
+  return new Set(options.filter(hasVariable).map(variableName))
 }
 
 export function quoted(word: string): string {

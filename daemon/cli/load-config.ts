@@ -4,8 +4,9 @@
 import { WaggleError } from '../../protocol/errors.ts'
 import { type Loaded, type LoadOptions, loadConfig } from '../config/load.ts'
 import { GGUF_ORIGIN } from '../config/sources.ts'
-import { envTwin } from './command.ts'
-import { type Context, reservedVariables } from './context.ts'
+import { reservedVariables } from './context.ts'
+import type { Context } from './contract.ts'
+import { variableName } from './global-options.ts'
 import { referenceOf } from './model/continued.ts'
 import { newestCheckpoint, newestOf } from './model/manifests.ts'
 
@@ -60,7 +61,7 @@ function configFlags({
     const { name, key, sets } = option
     const value = options[name]
     if (key === undefined || value === undefined || value === false) continue
-    flags.push([fromEnv.has(name) ? envTwin(option) : `--${name}`, key, sets ?? (value as string)])
+    flags.push([fromEnv.has(name) ? variableName(option) : `--${name}`, key, sets ?? (value as string)])
   }
   // Last, so that --set takes precedence over the options.
   for (const pair of (options.set as string[] | undefined) ?? []) {

@@ -5,15 +5,8 @@ import { parseArgs } from 'node:util'
 import { WaggleError } from '../../protocol/errors.ts'
 import { didYouMean } from '../../protocol/suggest.ts'
 import { readSwitch } from '../config/switch.ts'
-import { type Argument, type Command, envTwin, GLOBAL_OPTIONS, hasEnvTwin, type Option } from './command.ts'
-
-export interface Parsed {
-  command: Command
-  options: Record<string, string | boolean | string[] | undefined>
-  arguments: string[]
-  /** Names of the options that came from environment variables. */
-  fromEnv: ReadonlySet<string>
-}
+import type { Argument, Command, Option, Parsed } from './contract.ts'
+import { GLOBAL_OPTIONS, hasVariable, variableName } from './global-options.ts'
 
 export function parseCommandLine(
   argv: readonly string[],
@@ -45,11 +38,11 @@ export function parseCommandLine(
   const { options, positionals } = readFlags(rest, known, command)
   const fromEnv = new Set<string>()
   for (const option of known) {
-    const text = env[envTwin(option)]
-    if (options[option.name] !== undefined || text === undefined || text === '' || !hasEnvTwin(option))
+    const text = env[variableName(option)]
+    if (options[option.name] !== undefined || text === undefined || text === '' || !hasVariable(option))
       continue
     fromEnv.add(option.name)
-    if (option.value === undefined) options[option.name] = switchOf(envTwin(option), text)
+    if (option.value === undefined) options[option.name] = switchOf(variableName(option), text)
     else options[option.name] = option.repeat ? [text] : text
   }
   // With --help, arguments may be missing.

@@ -2,8 +2,8 @@
 // status. Expected errors are printed without a stack; anything else is a bug and is printed with one.
 
 import { EXIT, WaggleError } from '../../protocol/errors.ts'
-import type { Command } from './command.ts'
-import { createContext, type Io, quoted, takesColor } from './context.ts'
+import { createContext, quoted, takesColor } from './context.ts'
+import type { Command, Io } from './contract.ts'
 import { parseCommandLine } from './parse.ts'
 
 export async function main(argv: readonly string[], io: Io, commands: readonly Command[]): Promise<number> {

@@ -1,6 +1,6 @@
 // All commands, in the order in which `waggle help` shows them.
 
-import type { Command } from './command.ts'
+import type { Command } from './contract.ts'
 import { RUN } from './table/run.ts'
 import { SET_UP } from './table/set-up.ts'
 import { STEER } from './table/steer.ts'

@@ -2,8 +2,8 @@
 
 import { WaggleError } from '../../protocol/errors.ts'
 import { configKeys } from '../config/keys.ts'
-import type { Command } from './command.ts'
-import { type Context, takesOption } from './context.ts'
+import { takesOption } from './context.ts'
+import type { Command, Context } from './contract.ts'
 import { parseCommandLine } from './parse.ts'
 import { main } from './run.ts'
 

@@ -1,8 +1,8 @@
 // An engine inside its own thread: the calls of the contract (`engine.ts`). Each engine implements them in its
 // `core.ts`. `worker.ts` serves a core; `thread.ts` is the proxy in the daemon's thread.
 
-import type { Weights } from './decoder.ts'
 import type { DrawnToken, Engine, GenerateRequest, OptimizerState, Sample } from './engine.ts'
+import type { Weights } from './weights.ts'
 
 /** How a caller steers its `generate`. */
 export interface Steering {

@@ -83,8 +83,6 @@ export const ADAPTER_TARGETS = [
 ] as const
 export type AdapterTarget = (typeof ADAPTER_TARGETS)[number]
 
-export type Weights = Record<string, Float32Array>
-
 /**
  * Names of the adapter matrices of `name`, such as `model.layers.0.self_attn.q_proj.weight`: PEFT's names without its
  * prefix.

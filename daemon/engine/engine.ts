@@ -6,33 +6,14 @@
 // calls of `generate` overlap: one that arrives while another runs is decoded beside it, unless a call of another kind
 // came between them.
 
-import type { DecoderSpec } from './decoder.ts'
+import type { OpenRequest } from './opening.ts'
 import type { Sampler } from './sampler.ts'
-import type { BaseWeights } from './stored/stored.ts'
-import type { OptimizerState, Trainer } from './trainer.ts'
+import type { Trainer } from './trainer.ts'
 
+export type * from './opening.ts'
 export type * from './sampler.ts'
 export type * from './trainer.ts'
-
-export interface EngineInfo {
-  kind: string
-  device: string
-  /** Why this device was chosen, in words. */
-  reason: string
-  threads: number
-}
-
-export interface OpenRequest {
-  spec: DecoderSpec
-  /** Weights that are not trained may be quantized. */
-  weights: BaseWeights
-  /** AdamW's first and second moments and the number of steps they have seen. Zero if left out. */
-  optimizer?: OptimizerState
-  /** Version of these weights, which samples will carry. 0 if left out. */
-  version?: number
-  /** The text of each token id on its own, needed for stop strings. */
-  pieces?: readonly string[]
-}
+export type * from './weights.ts'
 
 /** An engine that can end its thread while nobody needs it. */
 export interface Resting {

@@ -3,10 +3,11 @@
 import { WaggleError } from '../../protocol/errors.ts'
 import { columnsOf } from '../../protocol/plugin/expression.ts'
 import { checkTopTokens } from '../../protocol/plugin/top-tokens.ts'
-import type { DecoderSpec, Weights } from './decoder.ts'
+import type { DecoderSpec } from './decoder.ts'
 import type { GenerateRequest, Objective, Sampling, TrainSequence } from './engine.ts'
 import { arraysOf, type BaseWeights, isStored, lengthOf, type Stored, trainable } from './stored/stored.ts'
 import { DIVERGENCE } from './trainer.ts'
+import type { Weights } from './weights.ts'
 
 type Sequence = { conditioning: Int32Array; completion: Int32Array }
 type Limits = Pick<DecoderSpec, 'contextLength' | 'vocabulary'>

@@ -2,8 +2,8 @@
 // token.
 
 import type { Finish, Segment } from '../../protocol/train/index.ts'
-import type { Weights } from './decoder.ts'
-import type { EngineInfo, OpenRequest } from './engine.ts'
+import type { EngineInfo, OpenRequest } from './opening.ts'
+import type { Weights } from './weights.ts'
 
 export interface SampleRequest {
   /** Token ids to continue; never empty. */

@@ -2,26 +2,11 @@
 // them, and steps the weights along one of them. The caller decides how gradients are mixed.
 
 import type { Expression } from '../../protocol/plugin/expression.ts'
-import type { Weights } from './decoder.ts'
-import type { EngineInfo, OpenRequest } from './engine.ts'
+import type { EngineInfo, OpenRequest } from './opening.ts'
 import type { TopTokens } from './top-tokens.ts'
+import type { OptimizerState, Weights } from './weights.ts'
 
 export type { TopTokens } from './top-tokens.ts'
-
-export interface OptimizerState {
-  steps: number
-  first: Weights
-  second: Weights
-  /** Only for an engine that computes gradients in float16. */
-  lossScale?: LossScale
-}
-
-export interface LossScale {
-  /** The loss is multiplied by this for the backward pass; a power of two. */
-  scale: number
-  /** Number of gradients without overflow since the scale last changed. */
-  good: number
-}
 
 /** Called with the share that is done, 0 to 1, from time to time. */
 export interface WithProgress {

@@ -3,7 +3,7 @@
 import { basename, dirname, join, resolve } from 'node:path'
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Paths } from '../config/paths.ts'
-import type { Weights } from '../engine/decoder.ts'
+import type { Weights } from '../engine/weights.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
 import { createTeachers, type Teachers, type TeachersParts } from '../policy/teachers.ts'
 import { trainedMeta } from '../policy/trained.ts'

@@ -7,9 +7,9 @@ import {
   adapterShapes,
   type DecoderSpec,
   parameterShapes,
-  type Weights,
 } from '../engine/decoder.ts'
 import { asFloats, type BaseWeights } from '../engine/stored/stored.ts'
+import type { Weights } from '../engine/weights.ts'
 
 /** Uniform in [0, 1). */
 export type Random = () => number

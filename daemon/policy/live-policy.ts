@@ -4,9 +4,10 @@
 // the trainer.
 
 import type { PolicyReference } from '../../protocol/train/index.ts'
-import type { AdapterSpec, DecoderSpec, Weights } from '../engine/decoder.ts'
+import type { AdapterSpec, DecoderSpec } from '../engine/decoder.ts'
 import type { OpenRequest, OptimizerState, Resting, Sampler, Scorer, Trainer } from '../engine/engine.ts'
 import { type BaseWeights, trainable } from '../engine/stored/stored.ts'
+import type { Weights } from '../engine/weights.ts'
 import { randomStream } from '../host/random.ts'
 import { initialAdapter } from './adapter.ts'
 import { lineageOf } from './lineage.ts'

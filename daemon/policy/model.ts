@@ -3,8 +3,9 @@
 
 import { createHash } from 'node:crypto'
 import { WaggleError } from '../../protocol/errors.ts'
-import type { DecoderSpec, Weights } from '../engine/decoder.ts'
+import type { DecoderSpec } from '../engine/decoder.ts'
 import type { BaseWeights } from '../engine/stored/stored.ts'
+import type { Weights } from '../engine/weights.ts'
 import type { Disk } from '../store/disk.ts'
 import { specOf } from './architectures/index.ts'
 import { type BasePrecision, readWeights } from './files/base-weights.ts'

@@ -3,7 +3,7 @@
 
 import { WaggleError } from '../../protocol/errors.ts'
 import type { TeacherInfo } from '../../protocol/plugin/index.ts'
-import type { Weights } from '../engine/decoder.ts'
+import type { Weights } from '../engine/weights.ts'
 import type { LivePolicy, OtherModel } from './live-policy.ts'
 
 /** A peer's weights that may teach. */

@@ -1,7 +1,8 @@
 // Writes the adapter of a policy version to where a back end reads it: one GGUF file, or a folder in PEFT's layout.
 
 import { join } from 'node:path'
-import type { DecoderSpec, Weights } from '../engine/decoder.ts'
+import type { DecoderSpec } from '../engine/decoder.ts'
+import type { Weights } from '../engine/weights.ts'
 import { writeAdapter } from '../policy/export/write-model.ts'
 import { writeGgufAdapter } from '../policy/gguf/export.ts'
 import type { StoredModel } from '../policy/model.ts'

@@ -1,8 +1,8 @@
 // The adapters that an external sampler has loaded. Each is freed when it is retired and the last call that writes with
 // it has ended.
 
-import type { Weights } from '../engine/decoder.ts'
 import type { GenerateOptions, GenerateRequest, Sample } from '../engine/engine.ts'
+import type { Weights } from '../engine/weights.ts'
 import type { AdapterFiles } from './adapter-files.ts'
 import type { AdapterFile, BackEnd, LoadedAdapter } from './back-end.ts'
 import { type LinesOptions, openLines } from './lines.ts'

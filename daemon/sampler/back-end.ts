@@ -1,7 +1,7 @@
 // The contract of a back end: a program outside the node's own engines that continues token sequences with this model
 // and an adapter. `external.ts` turns it into a sampler.
 
-import type { EngineInfo } from '../engine/engine.ts'
+import type { EngineInfo } from '../engine/opening.ts'
 
 /** One sequence to write. */
 export interface Line {

@@ -5,9 +5,11 @@
 // its rounds at growing intervals, and the trainer continues with what it has.
 
 import { WaggleError } from '../../protocol/errors.ts'
-import { adapterShapes, type DecoderSpec, type Weights } from '../engine/decoder.ts'
-import type { GenerateRequest, OpenRequest, Sampler, Trainer } from '../engine/engine.ts'
+import { adapterShapes, type DecoderSpec } from '../engine/decoder.ts'
+import type { GenerateRequest, Sampler, Trainer } from '../engine/engine.ts'
 import { checkPrompts, trainedIn } from '../engine/inputs.ts'
+import type { OpenRequest } from '../engine/opening.ts'
+import type { Weights } from '../engine/weights.ts'
 import type { Tokenizer } from '../policy/tokens/tokenizer.ts'
 import type { AdapterFiles } from './adapter-files.ts'
 import { createAdapters, type HeldAdapter } from './adapters.ts'

@@ -2,7 +2,7 @@
 // the CPU, CUDA, Metal and Vulkan. The base is a GGUF file; adapters are LoRA files, as for `llama-server --lora`.
 
 import { WaggleError } from '../../protocol/errors.ts'
-import type { EngineInfo } from '../engine/engine.ts'
+import type { EngineInfo } from '../engine/opening.ts'
 import type { BackEnd, Line, LoadedAdapter, WriteOptions } from './back-end.ts'
 
 /** The part of the package that is used. Checked against version 3.22. */

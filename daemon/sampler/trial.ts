@@ -1,8 +1,9 @@
 // Tries an external sampler with an adapter: what it writes must have the log-probs that the trainer gives it.
 
-import type { DecoderSpec, Weights } from '../engine/decoder.ts'
+import type { DecoderSpec } from '../engine/decoder.ts'
 import type { Trainer } from '../engine/engine.ts'
 import { uniformAt } from '../engine/sampling/random.ts'
+import type { Weights } from '../engine/weights.ts'
 import type { Tokenizer } from '../policy/tokens/tokenizer.ts'
 import type { Adapters, HeldAdapter } from './adapters.ts'
 import { type Mismatch, mismatchOf, mismatchText, PROBES, refuseMismatch } from './self-test.ts'

@@ -7,9 +7,10 @@
 
 import { type Expression, expression, type RoleGroup } from '../../protocol/plugin/index.ts'
 import { isZeroSignal } from '../../protocol/train/index.ts'
-import type { DecoderSpec, Weights } from '../engine/decoder.ts'
+import type { DecoderSpec } from '../engine/decoder.ts'
 import type { Engine, OptimizerState, TrainRequest, TrainSequence } from '../engine/engine.ts'
 import type { BaseWeights } from '../engine/stored/stored.ts'
+import type { Weights } from '../engine/weights.ts'
 import type { Tokenizer } from '../policy/tokens/tokenizer.ts'
 
 export interface RoleState {

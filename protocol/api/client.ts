@@ -3,7 +3,8 @@
 
 import type { Event } from './events.ts'
 import type { Groups, GroupsQuery } from './groups.ts'
-import type { CommandName, Commands, Health, Progress, Series } from './requests.ts'
+import type { Progress } from './phases.ts'
+import type { CommandName, Commands, Health, Series } from './requests.ts'
 import type { Snapshot } from './snapshot.ts'
 
 export interface ControlClient {

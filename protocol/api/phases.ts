@@ -2,8 +2,7 @@
 // report to `run`; the state word, snapshots, commands and the terminal UI read `list`.
 
 import { bytes, count, duration, si } from './format.ts'
-import type { Progress } from './requests.ts'
-import type { Snapshot, StateWord } from './snapshot.ts'
+import type { StateWord } from './state-word.ts'
 
 interface Kind {
   /** In words, as in "training 43 %". */
@@ -240,30 +239,18 @@ export function nextTexts(
   return [`${amount} with a signal for ${which}`, `${amount} with a signal`, amount]
 }
 
-/** Why a figure is not known yet, from the longest to the shortest: what it waits for, and how far that is. */
-export function awaitedTexts(
-  { state, phases = [], training }: Pick<Snapshot, 'state' | 'phases' | 'training'>,
-  of: 'step' | 'evaluation' | 'answers',
-): [string, ...string[]] {
-  const find = (...names: readonly PhaseName[]) =>
-    phases.find(({ name }) => names.some((one) => one === name))
-  const running =
-    state === 'STARTING'
-      ? phases[0]
-      : of === 'evaluation'
-        ? find('evaluate')
-        : of === 'answers'
-          ? find('write')
-          : find('train', 'score', 'hand')
-  if (running) return shorterTexts(running)
-  if (state === 'STARTING') return ['starting']
-  if (of === 'step' && training?.next) return nextTexts(training.next, training.step)
-  return [{ step: 'no step yet', evaluation: 'no evaluation yet', answers: 'no answers yet' }[of]]
-}
-
 /** `doingText`, and the same with fewer and fewer facts. */
 export function shorterTexts(phase: PhaseInfo): [string, ...string[]] {
   const facts = doingText(phase).split(', ')
   const shorter = facts.slice(1).map((_, i) => facts.slice(0, facts.length - 1 - i).join(', '))
   return [facts.join(', '), ...shorter]
+}
+
+/** Progress of a long request. */
+export interface Progress {
+  message: string
+  /** Completed share, 0 to 1, if known. */
+  fraction?: number
+  /** Set if this is how far a phase is, which the next such line replaces. */
+  phase?: PhaseInfo
 }

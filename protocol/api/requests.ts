@@ -2,8 +2,9 @@
 // requests (join, eval, stop) stream progress as JSON lines if the client accepts NDJSON.
 
 import type { ErrorCode } from '../errors.ts'
-import type { PhaseInfo } from './phases.ts'
-import type { CheckpointInfo, Evaluation, SeriesPoint, StateWord } from './snapshot.ts'
+import type { Progress } from './phases.ts'
+import type { CheckpointInfo, Evaluation, SeriesPoint } from './snapshot.ts'
+import type { StateWord } from './state-word.ts'
 
 export const NDJSON = 'application/x-ndjson'
 
@@ -167,15 +168,6 @@ export interface StopRequest {
 export interface Done {
   done: true
   message: string
-}
-
-/** Progress of a long request. */
-export interface Progress {
-  message: string
-  /** Completed share, 0 to 1, if known. */
-  fraction?: number
-  /** Set if this is how far a phase is, which the next such line replaces. */
-  phase?: PhaseInfo
 }
 
 /** Route -> [request, response]. All are POST under /v1/. */

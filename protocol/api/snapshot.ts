@@ -4,25 +4,9 @@
 // untrusted: whatever displays it must use safeText.
 
 import type { PhaseInfo } from './phases.ts'
+import type { StateWord } from './state-word.ts'
 
 export const API_VERSION = 1
-
-export const STATES = [
-  'STARTING',
-  'GENERATING',
-  'TRAINING',
-  'EVALUATING',
-  'SAVING',
-  /** A relay, which does not train. */
-  'RELAYING',
-  /** Paused by the user. */
-  'PAUSED',
-  /** Held back by its limits; see LimitsInfo. */
-  'WAITING',
-  'DEGRADED',
-  'STOPPING',
-] as const
-export type StateWord = (typeof STATES)[number]
 
 export interface Snapshot {
   v: typeof API_VERSION

@@ -2,23 +2,11 @@
 // plugin's budget, and also works on a scripted policy, so a plugin can be tried on any machine without a model.
 
 import type { Example, Finish, PromptCoordinates, Step, Verdict } from '../train/index.ts'
+import type { Rewrite } from './rewrite.ts'
 import type { TeacherInfo, TeacherQuestion, TopTokens } from './teacher.ts'
 
 /** Seeded uniform numbers in [0, 1). */
 export type Random = () => number
-
-/** Text placed around a question. The node adds no separators: the plugin supplies its own line breaks. */
-export interface Rewrite {
-  before?: string
-  after?: string
-  /** The group's arm: `hint`, `skill`, `reflect`, ... Not `base`. */
-  arm: string
-  /** True if the text was made using `privileged`. The node then checks that it does not reveal the answer. */
-  tainted: boolean
-  level?: number
-  /** The library entries in the text. */
-  items?: string[]
-}
 
 /** A free-form prompt for text that is not verified, such as a hint, a skill or a critique. */
 export interface TextRequest {

@@ -7,28 +7,11 @@
 
 import { type Instance, MAX_COMPLETION_CHARS } from '../train/index.ts'
 import { PLUGIN_API } from './plugin.ts'
-import type { Task } from './task.ts'
+import type { Environment, Task } from './task.ts'
 import { TURN_MARK } from './turn-mark.ts'
 
 /** Upper limit on the answers of an episode, whatever the environment says. */
 export const MAX_TURNS = 64
-
-export interface Outcome<State = unknown> {
-  state: State
-  /** What the policy sees next. Not shown once the episode is done. */
-  observation: string
-  reward: number
-  done: boolean
-}
-
-/** Pure and total: every answer has an outcome, computed in under 1 ms. States are immutable. */
-export interface Environment<State = unknown> {
-  /** The initial state. The first observation is the instance's question. */
-  reset(instance: Instance): State
-  step(state: State, answer: string): Outcome<State>
-  /** Identifies a state: equal states of one prompt have equal keys, however they were reached. */
-  key(state: State): string
-}
 
 /** The state of an episode. */
 export interface Play {

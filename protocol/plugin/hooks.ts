@@ -8,8 +8,9 @@
 // and drops the groups that it requested. The third failure disables the plugin.
 
 import type { Group, PromptCoordinates, Turn } from '../train/index.ts'
-import type { Context, Rewrite } from './context.ts'
+import type { Context } from './context.ts'
 import type { Expression } from './expression.ts'
+import type { Rewrite } from './rewrite.ts'
 import type { Teaching } from './teacher.ts'
 
 /** A prompt to sample next, and its number of rollouts. */

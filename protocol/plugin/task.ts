@@ -1,7 +1,6 @@
 // A task: a generator and a verifier, both pure and synchronous.
 
 import type { Instance, Verdict } from '../train/index.ts'
-import type { Environment } from './environment.ts'
 import type { PLUGIN_API } from './plugin.ts'
 
 export interface Task {
@@ -41,4 +40,21 @@ export interface Task {
 
 export function defineTask(task: Task): Task {
   return task
+}
+
+/** Pure and total: every answer has an outcome, computed in under 1 ms. States are immutable. */
+export interface Environment<State = unknown> {
+  /** The initial state. The first observation is the instance's question. */
+  reset(instance: Instance): State
+  step(state: State, answer: string): Outcome<State>
+  /** Identifies a state: equal states of one prompt have equal keys, however they were reached. */
+  key(state: State): string
+}
+
+export interface Outcome<State = unknown> {
+  state: State
+  /** What the policy sees next. Not shown once the episode is done. */
+  observation: string
+  reward: number
+  done: boolean
 }

@@ -2,7 +2,7 @@
 // other than the policy's: other weights of this model, this model with more in its prompt, or a server.
 
 import type { PromptCoordinates } from '../train/index.ts'
-import type { Rewrite } from './context.ts'
+import type { Rewrite } from './rewrite.ts'
 
 /**
  * A distribution over K + 1 categories at each of T tokens: the K likeliest tokens there, and all others together.

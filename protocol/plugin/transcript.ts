@@ -3,7 +3,8 @@
 // the environment and this tokenizer produce for the answers in them; `writeTranscript` works from text alone.
 
 import type { Finish, Instance, Turn } from '../train/index.ts'
-import { beginPlay, type Environment, type Play, playOn, replay, transcriptOf } from './environment.ts'
+import { beginPlay, type Play, playOn, replay, transcriptOf } from './environment.ts'
+import type { Environment } from './task.ts'
 
 export interface TranscriptCodec {
   readonly stopTokens: readonly number[]

@@ -1,6 +1,7 @@
 // Random initial weights of a decoder, determined by a seed.
 
-import { type DecoderSpec, parameterShapes, type Weights } from '../../daemon/engine/decoder.ts'
+import { type DecoderSpec, parameterShapes } from '../../daemon/engine/decoder.ts'
+import type { Weights } from '../../daemon/engine/weights.ts'
 import type { Random } from '../../protocol/plugin/index.ts'
 
 /** Mulberry32: small, seeded, good enough to draw examples and weights. */

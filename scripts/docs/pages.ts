@@ -1,7 +1,8 @@
 // Reference pages, generated from the tables that the program itself uses: commands, config keys, error codes, metrics.
 // scripts/docs/write.ts writes them to docs/reference; a test checks that they are up to date.
 
-import { type Command, GLOBAL_OPTIONS, type Option } from '../../daemon/cli/command.ts'
+import type { Command, Option } from '../../daemon/cli/contract.ts'
+import { GLOBAL_OPTIONS } from '../../daemon/cli/global-options.ts'
 import { MODEL_OPTIONS, NODE_OPTIONS, REMOTE, SAMPLING } from '../../daemon/cli/table/options.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'
 import { exitHelp } from '../../daemon/cli/text/help-text.ts'

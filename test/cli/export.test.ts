@@ -5,13 +5,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, expect, test } from 'vitest'
 import { startControlServer } from '../../daemon/control/api/server.ts'
-import {
-  type AdapterSpec,
-  type DecoderSpec,
-  trainableShapes,
-  type Weights,
-} from '../../daemon/engine/decoder.ts'
+import { type AdapterSpec, type DecoderSpec, trainableShapes } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
+import type { Weights } from '../../daemon/engine/weights.ts'
 import { randomStream } from '../../daemon/host/random.ts'
 import { readAdapter } from '../../daemon/policy/export/peft.ts'
 import { loadModel, type Model } from '../../daemon/policy/model.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Context } from '../../daemon/cli/context.ts'
+import type { Context } from '../../daemon/cli/contract.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'
 import { runTopCommand, topCommands, wordsOf } from '../../daemon/cli/top-commands.ts'
 import { contextFor, freshHome } from './run-cli.ts'

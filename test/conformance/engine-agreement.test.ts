@@ -5,10 +5,11 @@
 // shows it.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type DecoderSpec, trainableShapes, type Weights } from '../../daemon/engine/decoder.ts'
+import { type DecoderSpec, trainableShapes } from '../../daemon/engine/decoder.ts'
 import type { Engine, Objective, TrainRequest } from '../../daemon/engine/engine.ts'
 import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
 import { createTfjsEngine } from '../../daemon/engine/tfjs/index.ts'
+import type { Weights } from '../../daemon/engine/weights.ts'
 import { assembleObjective } from '../../daemon/host/objective.ts'
 import { CORRECTIONS, LOSSES } from '../../plugins/corrections/index.ts'
 import { ADAMW, randomTokens, randomWeights, SPEC, uniform } from '../engine/model.ts'

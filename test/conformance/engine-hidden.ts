@@ -1,8 +1,9 @@
 // The part of the engine suite about hidden states: they are what the output layer reads, and come only when asked for.
 
 import { expect, test } from 'vitest'
-import type { DecoderSpec, Weights } from '../../daemon/engine/decoder.ts'
+import type { DecoderSpec } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
+import type { Weights } from '../../daemon/engine/weights.ts'
 import { randomTokens, randomWeights, SPEC } from '../engine/model.ts'
 import { furthest, type Opener, raggedGroups } from './engine-cases.ts'
 import { ADAPTED, EVERY_OPTION, FAMILIES } from './families.ts'

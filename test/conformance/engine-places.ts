@@ -2,8 +2,9 @@
 // likelier, and of those as likely. Compared with sums over a vocabulary in double precision.
 
 import { expect, test } from 'vitest'
-import type { DecoderSpec, Weights } from '../../daemon/engine/decoder.ts'
+import type { DecoderSpec } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
+import type { Weights } from '../../daemon/engine/weights.ts'
 import { column, mul } from '../../protocol/plugin/expression.ts'
 import { randomTokens, randomWeights, SPEC } from '../engine/model.ts'
 import { furthest, type Opener, raggedGroups, stepOf } from './engine-cases.ts'

@@ -1,8 +1,8 @@
 // The part of the engine suite about slots: gradients in named places, the algebra on them, and steps along them.
 
 import { expect, test } from 'vitest'
-import type { Weights } from '../../daemon/engine/decoder.ts'
 import type { Engine, TrainRequest } from '../../daemon/engine/engine.ts'
+import type { Weights } from '../../daemon/engine/weights.ts'
 import { column, mul, neg } from '../../protocol/plugin/expression.ts'
 import { ADAMW, randomWeights, SPEC } from '../engine/model.ts'
 import { furthest, type Opener, raggedGroups, stepOf } from './engine-cases.ts'

@@ -2,9 +2,10 @@
 // student learns from. Compared with sums over a vocabulary in double precision, and with finite differences.
 
 import { expect, test } from 'vitest'
-import type { DecoderSpec, Weights } from '../../daemon/engine/decoder.ts'
+import type { DecoderSpec } from '../../daemon/engine/decoder.ts'
 import { trainableShapes } from '../../daemon/engine/decoder.ts'
 import type { Engine, Score, TrainRequest } from '../../daemon/engine/engine.ts'
+import type { Weights } from '../../daemon/engine/weights.ts'
 import { column, mul, where } from '../../protocol/plugin/expression.ts'
 import { ADAMW, randomTokens, randomWeights, SPEC } from '../engine/model.ts'
 import { type Opener, raggedGroups } from './engine-cases.ts'

@@ -1,11 +1,7 @@
 // A small random decoder for engine tests.
 
-import {
-  adapterShapes,
-  type DecoderSpec,
-  parameterShapes,
-  type Weights,
-} from '../../daemon/engine/decoder.ts'
+import { adapterShapes, type DecoderSpec, parameterShapes } from '../../daemon/engine/decoder.ts'
+import type { Weights } from '../../daemon/engine/weights.ts'
 
 export const SPEC: DecoderSpec = {
   vocabulary: 23,

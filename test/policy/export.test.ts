@@ -9,9 +9,9 @@ import {
   adapterShapes,
   type DecoderSpec,
   parameterShapes,
-  type Weights,
 } from '../../daemon/engine/decoder.ts'
 import { createCore } from '../../daemon/engine/onnx/core.ts'
+import type { Weights } from '../../daemon/engine/weights.ts'
 import { randomStream } from '../../daemon/host/random.ts'
 import { initialAdapter, mergeAdapter } from '../../daemon/policy/adapter.ts'
 import { adapterConfig, readAdapter } from '../../daemon/policy/export/peft.ts'

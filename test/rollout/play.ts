@@ -3,12 +3,8 @@
 import { z } from 'zod'
 import { createPluginHost, type PluginHostOptions, type PluginTrouble } from '../../daemon/host/host.ts'
 import type { Tokenizer } from '../../daemon/policy/tokens/tokenizer.ts'
-import {
-  createParkedGroups,
-  type ParkedGroup,
-  type ParkedGroups,
-} from '../../daemon/rollout/parked/parked.ts'
-import { readParked } from '../../daemon/rollout/parked/parked-codec.ts'
+import { createParkedGroups, type ParkedGroups } from '../../daemon/rollout/parked/parked.ts'
+import { type ParkedGroup, readParked } from '../../daemon/rollout/parked/parked-codec.ts'
 import type { Speaker } from '../../daemon/rollout/plugins/plugin-texts.ts'
 import { createPluginWorld } from '../../daemon/rollout/plugins/plugin-world.ts'
 import { playRound, type Round } from '../../daemon/rollout/round.ts'

@@ -2,9 +2,10 @@
 
 import { afterEach, expect, test } from 'vitest'
 import { createControl } from '../../daemon/engine/control.ts'
-import { adapterShapes, type Weights } from '../../daemon/engine/decoder.ts'
+import { adapterShapes } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
+import type { Weights } from '../../daemon/engine/weights.ts'
 import type { Tokenizer } from '../../daemon/policy/tokens/tokenizer.ts'
 import { type BackEnd, createExternalSampler } from '../../daemon/sampler/index.ts'
 import { randomTokens, randomWeights, SPEC } from '../engine/model.ts'

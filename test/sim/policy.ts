@@ -2,9 +2,11 @@
 // and a task that rewards just that. Sampling, log-probs, objectives and their gradients are exact; the tensors around the
 // number are there because a checkpoint has them. Computing takes virtual time.
 
-import type { DecoderSpec, Weights } from '../../daemon/engine/decoder.ts'
+import type { DecoderSpec } from '../../daemon/engine/decoder.ts'
 import { trainableShapes } from '../../daemon/engine/decoder.ts'
-import type { Engine, GradientRequest, OpenRequest, TrainSequence } from '../../daemon/engine/engine.ts'
+import type { Engine, GradientRequest, TrainSequence } from '../../daemon/engine/engine.ts'
+import type { OpenRequest } from '../../daemon/engine/opening.ts'
+import type { Weights } from '../../daemon/engine/weights.ts'
 import type { Model } from '../../daemon/policy/model.ts'
 import { codecOf } from '../../daemon/policy/tokens/codec.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'

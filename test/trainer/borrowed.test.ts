@@ -1,9 +1,9 @@
 // Borrowed rollouts in own groups: part of the own gradient, within a bound, and nobody's own figures.
 
 import { expect, test } from 'vitest'
-import type { Weights } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { createCore } from '../../daemon/engine/onnx/core.ts'
+import type { Weights } from '../../daemon/engine/weights.ts'
 import { assembleObjective } from '../../daemon/host/objective.ts'
 import { randomStream } from '../../daemon/host/random.ts'
 import { rowsByAuthor } from '../../daemon/trainer/rows.ts'

@@ -1,8 +1,8 @@
 // Going back to an earlier checkpoint, in a way that a restart agrees with.
 
 import { expect, test } from 'vitest'
-import type { Weights } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
+import type { Weights } from '../../daemon/engine/weights.ts'
 import { type JoinedPeers, trainedMeta } from '../../daemon/policy/trained.ts'
 import { createCheckpoints } from '../../daemon/store/checkpoints/checkpoints.ts'
 import {

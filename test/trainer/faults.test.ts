@@ -2,7 +2,7 @@
 
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import type { Weights } from '../../daemon/engine/decoder.ts'
+import type { Weights } from '../../daemon/engine/weights.ts'
 import { loadModel, type Model } from '../../daemon/policy/model.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import type { Finding } from '../../daemon/trainer/learner.ts'

@@ -3,7 +3,7 @@
 // found out about its peers stays as it is.
 
 import { afterEach, expect, test } from 'vitest'
-import type { Weights } from '../../daemon/engine/decoder.ts'
+import type { Weights } from '../../daemon/engine/weights.ts'
 import { createGuards } from '../../daemon/trainer/guards/index.ts'
 import { createRollBacks } from '../../daemon/trainer/roll-back.ts'
 import { createAuthors } from '../../daemon/trainer/sharing/authors.ts'

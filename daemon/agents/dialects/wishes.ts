@@ -3,7 +3,7 @@
 // or are ignored with a warning. A call that is only served chooses its distribution and its seed.
 
 import { invalid } from '../errors.ts'
-import type { Wished } from '../writing/attempts.ts'
+import type { Wished } from '../writing/answers.ts'
 import type { Body, DialectOptions } from './dialect.ts'
 
 /** `read` marks a field that the dialect reads. A function tells whether a value asks only for what happens anyway. */

@@ -3,9 +3,8 @@
 
 import { segmentsUpTo } from '../../../protocol/train/index.ts'
 import { createControl } from '../../engine/control.ts'
-import type { Sample, Sampler } from '../../engine/engine.ts'
+import type { Sample, Sampler, Sampling } from '../../engine/engine.ts'
 import { HttpError } from '../../http/index.ts'
-import type { Wished } from './attempts.ts'
 
 export interface AnswerRequest {
   prompt: Int32Array
@@ -120,4 +119,9 @@ function upTo(sample: Sample, length: number): Sample {
     finish: 'stop',
     ...(kept && kept.length > 1 ? { segments: kept } : {}),
   }
+}
+
+/** What a request chooses that is only served. */
+export interface Wished extends Sampling {
+  seed?: number
 }

@@ -1,12 +1,12 @@
 // Writes the answer to one request: draws its tokens, tells of them as they come, and makes the call that is recorded.
 
-import type { Sample, Sampling } from '../../engine/engine.ts'
+import type { Sample } from '../../engine/engine.ts'
 import { HttpError } from '../../http/index.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { createDelivery } from '../book/delivery.ts'
 import type { Attempt, Call } from '../book/rollout.ts'
 import { invalid } from '../errors.ts'
-import type { AnswerRequest } from './answers.ts'
+import type { AnswerRequest, Wished } from './answers.ts'
 import { stopAt } from './stops.ts'
 
 /** Identifies requests that repeat an earlier one. */
@@ -16,11 +16,6 @@ export interface Identity {
   idempotencyKey?: string | undefined
   /** The client says that this request is a retry. */
   isRetry: boolean
-}
-
-/** What a request chooses that is only served. */
-export interface Wished extends Sampling {
-  seed?: number
 }
 
 export interface CallRequest {

@@ -3,7 +3,7 @@
 
 import type { Loaded, Salvaged } from '../../config/load.ts'
 import type { Problem } from '../../config/sources.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 import { modelProblems } from './model.ts'
 import { networkProblems } from './network.ts'
 import { pluginProblems } from './plugins.ts'

@@ -8,7 +8,7 @@ import type { Problem } from '../../config/sources.ts'
 import { requireMeant } from '../../control/api/tcp.ts'
 import { loadMembership } from '../../swarm/join/membership.ts'
 import { parsePsk } from '../../swarm/join/psk.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 import { attempt, problemAt } from './problem.ts'
 
 export async function networkProblems(

@@ -3,7 +3,7 @@
 
 import { safeText } from '../../../protocol/text.ts'
 import type { NodeHandle } from '../../control/node/node.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 import { reconfiguredText } from '../text/reconfigured-text.ts'
 import { writeReport } from './diagnostic-report.ts'
 

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Health } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 import { refuseSecond } from './second.ts'
 
 /** A busy machine may take minutes. A process that is still starting is never killed. */

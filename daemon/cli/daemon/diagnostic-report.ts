@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { getHeapSpaceStatistics } from 'node:v8'
 import type { NodeHandle } from '../../control/node/node.ts'
 import { factsOf, presentable } from '../commands/set-up/env.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 
 const EVENTS = 300
 const KEPT = 10

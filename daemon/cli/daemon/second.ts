@@ -3,7 +3,7 @@
 import type { Health } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 
 /** Throws E_HOME_LOCKED if a daemon answers for this home. */
 export async function refuseSecond({ client, paths, commandLine }: Context): Promise<void> {

@@ -11,7 +11,7 @@ import { installCuda } from '../../engine/devices/install/cuda.ts'
 import { NUGET } from '../../engine/devices/install/nuget.ts'
 import { thisMachine } from '../../engine/devices/machine.ts'
 import { probe } from '../../engine/devices/probe.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 
 export function run(context: Context): Promise<number> {
   const [action = 'list', what] = context.arguments

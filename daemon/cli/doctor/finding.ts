@@ -2,7 +2,7 @@
 
 import type { Snapshot } from '../../../protocol/api/index.ts'
 import type { Config } from '../../config/schema.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 import type { Here } from './here.ts'
 
 export interface Finding {

@@ -2,7 +2,7 @@
 
 import type { Sample } from '../../engine/engine.ts'
 import type { Model } from '../../policy/model.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 import { withProgress } from '../text/progress.ts'
 import type { OpenedModel } from './open.ts'
 import type { Asked } from './sampling-options.ts'

@@ -6,8 +6,8 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import type { Loaded } from '../../config/load.ts'
 import { HOME_ORIGIN } from '../../config/sources.ts'
 import { hubNameOf } from '../../policy/sources/reference.ts'
-import type { Context } from '../context.ts'
 import { quoted } from '../context.ts'
+import type { Context } from '../contract.ts'
 import { type CheckpointHere, newestCheckpoint } from './manifests.ts'
 
 /** As in the config. */

@@ -6,7 +6,7 @@ import { resolve } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 
 export interface InputLine {
   /** Counted from 1. */

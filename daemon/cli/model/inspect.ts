@@ -14,7 +14,7 @@ import { type Model, textModelOf } from '../../policy/model.ts'
 import { bundledModel, findModel } from '../../policy/sources/find.ts'
 import { hubReference } from '../../policy/sources/reference.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 import { fromHere } from './locate.ts'
 import type { CheckpointHere } from './manifests.ts'
 

@@ -6,7 +6,7 @@ import { bundledModel, type FoundModel, findModel } from '../../policy/sources/f
 import type { DownloadParts } from '../../policy/sources/hub.ts'
 import { type LocalModel, listLocal } from '../../policy/sources/local.ts'
 import { nodeDisk as disk, freeBytes } from '../../store/node-disk.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 import { withProgress } from '../text/progress.ts'
 
 export const fromHere: DownloadParts = {

@@ -5,7 +5,7 @@ import type { Config } from '../../config/schema.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { createEngines } from '../../engine/select.ts'
 import type { Decoder } from '../../policy/model.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 import { withProgress } from '../text/progress.ts'
 
 export interface OpenedModel<Loaded extends Decoder> {

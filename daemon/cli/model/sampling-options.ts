@@ -4,7 +4,7 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import type { Sampling } from '../../engine/engine.ts'
 import { chatDefaults, generationDefaults } from '../../policy/files/generation-defaults.ts'
 import type { Model } from '../../policy/model.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 
 export interface Asked extends Sampling {
   seed: number

@@ -3,7 +3,7 @@
 import { WaggleError } from '../../../protocol/errors.ts'
 import { type Decoder, loadDecoder } from '../../policy/model.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 import { contextConfig } from '../load-config.ts'
 import { loadAsked } from './checkpoint.ts'
 import { inputWindows } from './input-lines.ts'

@@ -11,7 +11,7 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import { asPlugin } from '../../host/load.ts'
 import { here } from '../../platform/index.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 import { configLines } from './scaffold.ts'
 import { sourceOf } from './source.ts'
 

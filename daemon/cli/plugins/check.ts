@@ -2,7 +2,7 @@
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 import { configured } from './configured.ts'
 
 export async function check(context: Context): Promise<number> {

@@ -1,7 +1,7 @@
 // waggle plugins: the plugins of the running node or, with an action, plugins without a node.
 
 import { WaggleError } from '../../../protocol/errors.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 
 export async function run(context: Context): Promise<number> {
   const [action, ...words] = context.arguments

@@ -5,7 +5,7 @@ import { type Resolved, resolvePlugins } from '../../host/resolve.ts'
 import { loadTasks } from '../../wiring/built-in.ts'
 import { hostOptions } from '../../wiring/plugin-config.ts'
 import { startConfig } from '../checked-config.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 import { sourceOf } from './source.ts'
 
 interface Configured extends Resolved {

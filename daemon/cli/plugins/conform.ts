@@ -3,7 +3,7 @@
 import { WaggleError } from '../../../protocol/errors.ts'
 import { conformance } from '../../../protocol/plugin/testing/index.ts'
 import { safeText } from '../../../protocol/text.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 import { findPlugin } from './source.ts'
 
 export async function conform(context: Context): Promise<number> {

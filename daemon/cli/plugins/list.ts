@@ -5,7 +5,7 @@ import { safeText } from '../../../protocol/text.ts'
 import { slotsOf } from '../../host/hooks/together.ts'
 import { factsOf } from '../../host/host.ts'
 import { EVIDENCE, FIRST, PLUGINS } from '../../wiring/built-in.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 import { tableText } from '../text/table-text.ts'
 import { configured } from './configured.ts'
 

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { didYouMean } from '../../../protocol/suggest.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 import { configLines, scaffold } from './scaffold.ts'
 import { TEMPLATES } from './templates.ts'
 

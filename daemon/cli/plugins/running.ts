@@ -2,7 +2,7 @@
 
 import { decimal } from '../../../protocol/api/index.ts'
 import { safeText } from '../../../protocol/text.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 import { tableText } from '../text/table-text.ts'
 
 export async function running(context: Context): Promise<number> {

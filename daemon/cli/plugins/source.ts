@@ -7,7 +7,7 @@ import { didYouMean } from '../../../protocol/suggest.ts'
 import { asPlugin, type PluginSource } from '../../host/load.ts'
 import { createPluginFiles } from '../../host/plugin-files.ts'
 import { GONE, PLUGINS } from '../../wiring/built-in.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 
 export function sourceOf({ paths }: Context): PluginSource {
   return {

@@ -4,7 +4,7 @@
 import type { PluginTable } from '../../config/load.ts'
 import type { Problem } from '../../config/sources.ts'
 import { isOutside, KINDS_AT, loadPlugins } from '../../host/load.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 import { sourceOf } from './source.ts'
 
 export async function problemsOfTables(context: Context, tables: readonly PluginTable[]): Promise<Problem[]> {

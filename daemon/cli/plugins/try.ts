@@ -22,7 +22,7 @@ import { createScriptedContext } from '../../../protocol/plugin/testing/index.ts
 import type { Group } from '../../../protocol/train/index.ts'
 import { checkAdvantages } from '../../host/group-checks.ts'
 import { TASKS } from '../../wiring/built-in.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 import { advantagesOf, groupsOf, INPUT, type Input } from './data.ts'
 import { findPlugin } from './source.ts'
 

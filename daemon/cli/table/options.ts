@@ -1,6 +1,6 @@
 // Options that several commands have.
 
-import type { Option } from '../command.ts'
+import type { Option } from '../contract.ts'
 
 export const SET: Option = {
   name: 'set',

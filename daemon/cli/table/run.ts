@@ -1,6 +1,6 @@
 // Commands that start, stop and connect nodes.
 
-import type { Command } from '../command.ts'
+import type { Command } from '../contract.ts'
 import { REMOTE, RUN_OPTIONS, SET } from './options.ts'
 
 const target = {

@@ -1,6 +1,6 @@
 // Commands that set up a machine or a home, and commands about the program itself.
 
-import type { Command } from '../command.ts'
+import type { Command } from '../contract.ts'
 import { NODE_OPTIONS } from './options.ts'
 
 export const SET_UP: readonly Command[] = [

@@ -1,6 +1,6 @@
 // Commands that ask a running node to do something.
 
-import type { Command } from '../command.ts'
+import type { Command } from '../contract.ts'
 import { REMOTE } from './options.ts'
 
 export const STEER: readonly Command[] = [

@@ -1,6 +1,6 @@
 // Commands that use a model or a task without a node.
 
-import type { Command } from '../command.ts'
+import type { Command } from '../contract.ts'
 import { MODEL_OPTIONS, SAMPLING } from './options.ts'
 
 export const USE_MODEL: readonly Command[] = [

@@ -1,6 +1,6 @@
 // Commands that show what a node does.
 
-import type { Command } from '../command.ts'
+import type { Command } from '../contract.ts'
 import { REMOTE, SET } from './options.ts'
 
 export const WATCH: readonly Command[] = [

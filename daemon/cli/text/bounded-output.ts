@@ -1,7 +1,7 @@
 // Output for a long-running program. If the reader stops reading (a pager, a stopped pipe), lines are dropped instead
 // of filling the memory, and the number of dropped lines is printed when it reads again.
 
-import type { Output } from '../context.ts'
+import type { Output } from '../contract.ts'
 
 const MAX_BYTES = 1024 * 1024
 

@@ -3,7 +3,8 @@
 import { ERROR_HELP } from '../../../protocol/error-help.ts'
 import { ERROR_CODES, type ErrorCode, EXIT } from '../../../protocol/errors.ts'
 import type { Key } from '../../config/keys.ts'
-import { type Command, envTwin, GLOBAL_OPTIONS, hasEnvTwin, type Option } from '../command.ts'
+import type { Command, Option } from '../contract.ts'
+import { GLOBAL_OPTIONS, hasVariable, variableName } from '../global-options.ts'
 
 export function overview(commands: readonly Command[]): string[] {
   const lines = [
@@ -97,10 +98,10 @@ export function exitHelp(): string[] {
 }
 
 export function environmentHelp(commands: readonly Command[]): string[] {
-  const options = [...GLOBAL_OPTIONS, ...commands.flatMap((c) => c.options ?? [])].filter(hasEnvTwin)
+  const options = [...GLOBAL_OPTIONS, ...commands.flatMap((c) => c.options ?? [])].filter(hasVariable)
   const seen = new Set<string>()
   const lines = options.flatMap((option) => {
-    const variable = envTwin(option)
+    const variable = variableName(option)
     if (seen.has(variable)) return []
     seen.add(variable)
     return [`  ${variable.padEnd(24)} same as --${option.name}`]

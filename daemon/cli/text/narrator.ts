@@ -13,7 +13,7 @@ import {
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import type { NodeHandle } from '../../control/node/node.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 import { eventLine } from './event-text.ts'
 import { statusLine } from './status-line.ts'
 

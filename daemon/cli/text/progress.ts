@@ -11,7 +11,7 @@ import {
   type Size,
 } from '../../../protocol/api/index.ts'
 import { safeText } from '../../../protocol/text.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../contract.ts'
 
 const WIDTH = 16
 const EVERY_MS = 250

@@ -3,10 +3,11 @@
 // The failing device is first asked for its state. A device that is gone cannot answer, so this engine keeps the
 // weights whenever they pass through it, which happens after each update, and copies the moments at intervals.
 
-import type { Weights } from '../decoder.ts'
-import type { Control, Engine, OpenRequest, OptimizerState } from '../engine.ts'
+import type { Control, Engine, OptimizerState } from '../engine.ts'
 import { troubleOf } from '../onnx/runtime/failure.ts'
+import type { OpenRequest } from '../opening.ts'
 import { createAttempts } from '../thread/attempts.ts'
+import type { Weights } from '../weights.ts'
 
 interface SteadyOptions {
   engine: Engine

@@ -3,7 +3,7 @@
 
 import { column, neg } from '../../../protocol/plugin/expression.ts'
 import type { Core } from '../core.ts'
-import { type DecoderSpec, parameterShapes, type Weights } from '../decoder.ts'
+import { type DecoderSpec, parameterShapes } from '../decoder.ts'
 import type { TrainRequest } from '../engine.ts'
 import { createCore } from '../onnx/core.ts'
 import { Graph } from '../onnx/graph/graph.ts'
@@ -14,6 +14,7 @@ import { PROVIDERS } from '../onnx/runtime/provider.ts'
 import { createRuntime } from '../onnx/runtime/runtime.ts'
 import { uniformAt } from '../sampling/random.ts'
 import { ADAMW } from '../trainer.ts'
+import type { Weights } from '../weights.ts'
 import type { Device } from './device.ts'
 import { agrees, type TrialReport } from './trial-report.ts'
 

@@ -2,9 +2,10 @@
 // checks that the result is finite.
 
 import { WaggleError } from '../../../protocol/errors.ts'
-import type { DecoderSpec, Weights } from '../decoder.ts'
+import type { DecoderSpec } from '../decoder.ts'
 import type { GradientReport, GradientRequest } from '../engine.ts'
 import { checkSequences, columnOf, taughtIn } from '../inputs.ts'
+import type { Weights } from '../weights.ts'
 import { type PackedBatch, pack, packTeacher } from './batch/pack.ts'
 import { type MicroBatch, plan } from './batch/plan.ts'
 import { partSizes, partsOf } from './decoder/head.ts'

@@ -2,7 +2,7 @@
 // multiplies by such a matrix without ever holding more than one tile of it in F32.
 
 import { WaggleError } from '../../../protocol/errors.ts'
-import type { Weights } from '../decoder.ts'
+import type { Weights } from '../weights.ts'
 import { halfValues } from './halves.ts'
 
 /** value = scale * (number - middle) + minimum, where middle is 8 with 4 bits and 128 with 8 bits. */

@@ -2,8 +2,9 @@
 
 import type { MessagePort } from 'node:worker_threads'
 import type { ErrorCode } from '../../../protocol/errors.ts'
-import type { Weights } from '../decoder.ts'
-import type { DrawnToken, EngineInfo, GenerateRequest, OpenRequest, Sample, Trainer } from '../engine.ts'
+import type { DrawnToken, GenerateRequest, Sample, Trainer } from '../engine.ts'
+import type { EngineInfo, OpenRequest } from '../opening.ts'
+import type { Weights } from '../weights.ts'
 
 export interface WorkerInput<Options> {
   options: Options

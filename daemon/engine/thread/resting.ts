@@ -3,7 +3,8 @@
 // graphs, and the runtime's own memory.
 
 import { WaggleError } from '../../../protocol/errors.ts'
-import type { Engine, OpenRequest, Resting } from '../engine.ts'
+import type { Engine, Resting } from '../engine.ts'
+import type { OpenRequest } from '../opening.ts'
 
 /** `start` creates an engine that does not hold a model yet. */
 export function createRestingEngine(start: () => Engine): Engine & Resting {

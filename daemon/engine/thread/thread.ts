@@ -2,8 +2,9 @@
 // engine has its own thread. Several share one if their library can be loaded in only one thread, or to save memory.
 
 import { WaggleError } from '../../../protocol/errors.ts'
-import type { Weights } from '../decoder.ts'
-import type { Engine, EngineInfo, GenerateOptions, WithProgress } from '../engine.ts'
+import type { Engine, GenerateOptions, WithProgress } from '../engine.ts'
+import type { EngineInfo } from '../opening.ts'
+import type { Weights } from '../weights.ts'
 import { type EngineWorkerOptions, openProcess, openThread } from './engine-worker.ts'
 import {
   PLAIN_CALLS,

@@ -10,9 +10,9 @@ import {
   type AdapterTarget,
   adapterShapes,
   type DecoderSpec,
-  type Weights,
 } from '../../engine/decoder.ts'
 import { asFloats, type BaseWeights } from '../../engine/stored/stored.ts'
+import type { Weights } from '../../engine/weights.ts'
 import type { Disk } from '../../store/disk.ts'
 import { show } from '../architectures/architecture.ts'
 import { type JsonObject, readJson } from '../files/model-files.ts'

@@ -2,7 +2,9 @@
 // there can be a hundred thousand tokens.
 
 import { Buffer } from 'node:buffer'
-import type { ParkedGroup, ParkedSequence } from './parked.ts'
+import type { Span } from '../../../protocol/plugin/index.ts'
+import type { Finish, PromptCoordinates, TokenRow } from '../../../protocol/train/index.ts'
+import type { Composed } from '../../host/contract.ts'
 
 const FORMAT = 3
 /** As `FORMAT`, with spans under the name `places`. */
@@ -64,4 +66,23 @@ function base64({ buffer, byteOffset, byteLength }: Int32Array | Float32Array | 
 /** Copied, so that typed arrays are aligned. */
 function bytesOf(text: string): ArrayBuffer {
   return Uint8Array.from(Buffer.from(text, 'base64')).buffer
+}
+
+export interface ParkedSequence extends TokenRow {
+  seed: number
+  answerStart: number
+  /** Token ranges of complete answers, if the task has turns. */
+  spans: Span[]
+  finish?: Finish
+  arm?: string
+  tainted: boolean
+}
+
+export interface ParkedGroup {
+  prompt: PromptCoordinates
+  conditioning: number[]
+  composed?: Composed
+  /** The policy version when the group was begun. */
+  since: number
+  sequences: ParkedSequence[]
 }

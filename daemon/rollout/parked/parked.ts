@@ -5,32 +5,11 @@
 //
 // Groups taken for a round are saved until the round is over, so a crash loses nothing.
 
-import type { Span } from '../../../protocol/plugin/index.ts'
-import type { Finish, PromptCoordinates, TokenRow } from '../../../protocol/train/index.ts'
-import type { Composed } from '../../host/contract.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { TaskBook } from '../tasks.ts'
 import { beginSequence, type PromptJob, replayAnswers, type Sequence } from '../writing/sequence.ts'
+import type { ParkedGroup } from './parked-codec.ts'
 import { readParked, writeParked } from './parked-codec.ts'
-
-export interface ParkedSequence extends TokenRow {
-  seed: number
-  answerStart: number
-  /** Token ranges of complete answers, if the task has turns. */
-  spans: Span[]
-  finish?: Finish
-  arm?: string
-  tainted: boolean
-}
-
-export interface ParkedGroup {
-  prompt: PromptCoordinates
-  conditioning: number[]
-  composed?: Composed
-  /** The policy version when the group was begun. */
-  since: number
-  sequences: ParkedSequence[]
-}
 
 export interface ParkedGroups {
   readonly length: number

@@ -2,8 +2,9 @@
 
 import { decode } from 'cborg'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { type DecoderSpec, trainableShapes, type Weights } from '../../engine/decoder.ts'
+import { type DecoderSpec, trainableShapes } from '../../engine/decoder.ts'
 import type { LossScale, OptimizerState } from '../../engine/engine.ts'
+import type { Weights } from '../../engine/weights.ts'
 import type { SavedState } from '../../host/host.ts'
 import { encodeSafetensors, openWeights, type TensorSource } from '../../policy/safetensors/read.ts'
 import type { Checkpoint } from '../../store/checkpoints/checkpoints.ts'

@@ -1,7 +1,7 @@
 // Heads of peers that may teach: weights of this lineage that are asked for what they say, and never joined. They stay in
 // eight bits, because only one is asked at a time.
 
-import type { Weights } from '../../engine/decoder.ts'
+import type { Weights } from '../../engine/weights.ts'
 import type { TeachingHead } from '../../policy/teachers.ts'
 import { packedSize, unpack } from './blocks.ts'
 import { type Layout, toWeights, type Vector } from './vector.ts'

@@ -1,6 +1,7 @@
 // The trained tensors as one vector, in the order of their names: what heads are joined and packed as.
 
-import { type DecoderSpec, trainableShapes, type Weights } from '../../engine/decoder.ts'
+import { type DecoderSpec, trainableShapes } from '../../engine/decoder.ts'
+import type { Weights } from '../../engine/weights.ts'
 
 export type Vector = Float32Array
 

@@ -2,9 +2,10 @@
 // records every decision. It has no model, engine or clock.
 
 import { type Group, hasSignal, type PromptCoordinates, promptKey, type Rollout } from '../../train/index.ts'
-import type { Context, Rewrite, TextRequest } from '../context.ts'
+import type { Context, TextRequest } from '../context.ts'
 import type { Advantages, BatchView, Hooks, Prefix, Request } from '../hooks.ts'
 import type { Plugin } from '../plugin.ts'
+import type { Rewrite } from '../rewrite.ts'
 import { createScriptedContext, textOf, tokensOf } from './scripted.ts'
 import { settingsOf } from './settings.ts'
 import { checkColumns, checkShapes, checkTeaching, plain } from './shapes.ts'

@@ -29,9 +29,9 @@ import {
   adapterShapes,
   type DecoderSpec,
   parameterShapes,
-  type Weights,
 } from '../../../daemon/engine/decoder.ts'
 import type { Sample } from '../../../daemon/engine/engine.ts'
+import type { Weights } from '../../../daemon/engine/weights.ts'
 import { plainFrequencies } from '../../../daemon/policy/architectures/rope.ts'
 import type { BasePrecision } from '../../../daemon/policy/files/base-weights.ts'
 import { writeGgufAdapter } from '../../../daemon/policy/gguf/export.ts'

@@ -1,12 +1,13 @@
 // Runs one job of scripts/bench/engine on Waggle's engine: JSON in on standard input, seconds and peak memory out.
 
 import { readFileSync } from 'node:fs'
-import { parameterShapes, type Weights } from '../../../daemon/engine/decoder.ts'
+import { parameterShapes } from '../../../daemon/engine/decoder.ts'
 import { createCore } from '../../../daemon/engine/onnx/core.ts'
 import { Graph } from '../../../daemon/engine/onnx/graph/graph.ts'
 import { gemm } from '../../../daemon/engine/onnx/graph/ops.ts'
 import { createRuntime } from '../../../daemon/engine/onnx/runtime/runtime.ts'
 import { ADAMW } from '../../../daemon/engine/trainer.ts'
+import type { Weights } from '../../../daemon/engine/weights.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { expression } from '../../../protocol/plugin/index.ts'
 import { type Job, specOf } from './jobs.ts'

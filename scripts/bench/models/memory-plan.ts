@@ -12,10 +12,10 @@ import {
   type DecoderSpec,
   parameterCount,
   parameterShapes,
-  type Weights,
 } from '../../../daemon/engine/decoder.ts'
 import { createOnnxEngine } from '../../../daemon/engine/onnx/index.ts'
 import { ADAMW, GRADIENT } from '../../../daemon/engine/trainer.ts'
+import type { Weights } from '../../../daemon/engine/weights.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { LEAN_FLAGS, LEAN_MALLOC } from '../../../daemon/platform/index.ts'
 import { openPolicy } from '../../../daemon/policy/live-policy.ts'

@@ -8,15 +8,11 @@
 
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
-import {
-  type DecoderSpec,
-  parameterCount,
-  parameterShapes,
-  type Weights,
-} from '../../../daemon/engine/decoder.ts'
+import { type DecoderSpec, parameterCount, parameterShapes } from '../../../daemon/engine/decoder.ts'
 import type { TrainRequest } from '../../../daemon/engine/engine.ts'
 import { createCore } from '../../../daemon/engine/onnx/core.ts'
 import { createResidentCore } from '../../../daemon/engine/onnx/resident/core.ts'
+import type { Weights } from '../../../daemon/engine/weights.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { column, neg } from '../../../protocol/plugin/expression.ts'
 

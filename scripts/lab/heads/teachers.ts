@@ -10,8 +10,8 @@
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Weights } from '../../../daemon/engine/decoder.ts'
 import { trainable } from '../../../daemon/engine/stored/stored.ts'
+import type { Weights } from '../../../daemon/engine/weights.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { loadModel } from '../../../daemon/policy/model.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'

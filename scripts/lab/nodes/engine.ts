@@ -1,9 +1,9 @@
 // An engine that computes on the caller's thread: many nodes in one process, without a thread each or copies for each
 // call. Calls are served one after another, as the engine's contract requires.
 
-import type { Weights } from '../../../daemon/engine/decoder.ts'
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import { type CoreOptions, createCore } from '../../../daemon/engine/onnx/core.ts'
+import type { Weights } from '../../../daemon/engine/weights.ts'
 
 export function createLocalEngine(options: Pick<CoreOptions, 'threads' | 'samplingPrecision'>): Engine {
   const core = createCore({ ...options, now: () => performance.now() })

@@ -1,7 +1,7 @@
 // A sampler whose weights are some versions old, so that rollouts are as old when they are learnt from.
 
-import type { Weights } from '../../../daemon/engine/decoder.ts'
 import type { Engine } from '../../../daemon/engine/engine.ts'
+import type { Weights } from '../../../daemon/engine/weights.ts'
 
 export function late(engine: Engine, versions: number): Engine {
   const waiting: [Weights, number | undefined][] = []

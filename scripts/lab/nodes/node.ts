@@ -3,9 +3,10 @@
 // nodes, verified as the daemon verifies them. Rounds are deterministic for a seed.
 
 import type { NodeCore } from '../../../daemon/core/core.ts'
-import type { AdapterSpec, Weights } from '../../../daemon/engine/decoder.ts'
+import type { AdapterSpec } from '../../../daemon/engine/decoder.ts'
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import { ADAMW } from '../../../daemon/engine/trainer.ts'
+import type { Weights } from '../../../daemon/engine/weights.ts'
 import type { PluginHostOptions } from '../../../daemon/host/host.ts'
 import { createRounds } from '../../../daemon/library/rounds.ts'
 import { type LivePolicy, openPolicy } from '../../../daemon/policy/live-policy.ts'

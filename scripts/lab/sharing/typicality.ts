@@ -5,7 +5,7 @@
 // and by the other's policy some versions ago, and by authors who cheat. Only groups with a signal count, as only those
 // are shared. The tokens' places come from the engine, and the test is the daemon's.
 
-import type { Weights } from '../../../daemon/engine/decoder.ts'
+import type { Weights } from '../../../daemon/engine/weights.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import type { Model } from '../../../daemon/policy/model.ts'
 import { createTaskBook } from '../../../daemon/rollout/tasks.ts'

@@ -1,7 +1,8 @@
 // What is written as GGUF is what was trained.
 
 import { expect, test } from 'vitest'
-import { adapterShapes, type DecoderSpec, type Weights } from '../../../daemon/engine/decoder.ts'
+import { adapterShapes, type DecoderSpec } from '../../../daemon/engine/decoder.ts'
+import type { Weights } from '../../../daemon/engine/weights.ts'
 import { mergeAdapter } from '../../../daemon/policy/adapter.ts'
 import { specOf } from '../../../daemon/policy/architectures/index.ts'
 import { writeGgufAdapter, writeGgufModel } from '../../../daemon/policy/gguf/export.ts'

@@ -1,6 +1,7 @@
 // Small GGUF files of every family, with random weights and a small tokenizer of either kind.
 
-import { type DecoderSpec, parameterShapes, type Weights } from '../../../daemon/engine/decoder.ts'
+import { type DecoderSpec, parameterShapes } from '../../../daemon/engine/decoder.ts'
+import type { Weights } from '../../../daemon/engine/weights.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { specOf } from '../../../daemon/policy/architectures/index.ts'
 import { GGUF_FAMILIES } from '../../../daemon/policy/gguf/families.ts'

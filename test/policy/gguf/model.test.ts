@@ -1,7 +1,8 @@
 // GGUF files of every family give the model that a folder in Hugging Face's layout would.
 
 import { describe, expect, test } from 'vitest'
-import type { DecoderSpec, Weights } from '../../../daemon/engine/decoder.ts'
+import type { DecoderSpec } from '../../../daemon/engine/decoder.ts'
+import type { Weights } from '../../../daemon/engine/weights.ts'
 import { specOf } from '../../../daemon/policy/architectures/index.ts'
 import { loadDecoder, loadModel, type Model } from '../../../daemon/policy/model.ts'
 import { CONFIGS } from '../../conformance/families.ts'

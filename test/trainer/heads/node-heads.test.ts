@@ -1,7 +1,7 @@
 // The daemon's part in the exchange of heads, with peers that are played.
 
 import { describe, expect, test } from 'vitest'
-import type { Weights } from '../../../daemon/engine/decoder.ts'
+import type { Weights } from '../../../daemon/engine/weights.ts'
 import { createNodeHeads, type HeadsParts } from '../../../daemon/node/heads/heads.ts'
 import type { JoinedPeers } from '../../../daemon/policy/trained.ts'
 import { pack } from '../../../daemon/trainer/heads/blocks.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Weights } from '../../../daemon/engine/decoder.ts'
+import type { Weights } from '../../../daemon/engine/weights.ts'
 import { createTeachers, type TeachersParts } from '../../../daemon/policy/teachers.ts'
 import { pack } from '../../../daemon/trainer/heads/blocks.ts'
 import { createTeachingHeads } from '../../../daemon/trainer/heads/teaching.ts'

@@ -3,7 +3,7 @@
 import { metText } from '../../../../protocol/api/index.ts'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { isPeerName, safeText } from '../../../../protocol/text.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { runDetached } from '../../daemon/detach.ts'
 import { runForeground } from '../../daemon/foreground.ts'
 import { readTarget } from '../../daemon/join-target.ts'

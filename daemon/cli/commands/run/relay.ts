@@ -1,6 +1,6 @@
 // waggle relay: runs a node that relays and does not train, in the foreground.
 
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { runForeground } from '../../daemon/foreground.ts'
 import { readTarget } from '../../daemon/join-target.ts'
 

@@ -6,7 +6,7 @@ import { WaggleError } from '../../../../protocol/errors.ts'
 import { peerName } from '../../../../protocol/text.ts'
 import type { Config } from '../../../config/schema.ts'
 import { checkedConfig } from '../../checked-config.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { runDetached } from '../../daemon/detach.ts'
 import { run as stop } from './stop.ts'
 

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { safeText } from '../../../../protocol/text.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { createProgressLine } from '../../text/progress.ts'
 
 const GONE_WITHIN_MS = 30_000

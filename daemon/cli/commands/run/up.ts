@@ -2,7 +2,7 @@
 // slow machine, so the first line is printed before that.
 
 import { VERSION } from '../../../../protocol/package.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 
 export async function run(context: Context): Promise<number> {
   if (context.options.detach === true)

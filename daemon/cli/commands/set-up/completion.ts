@@ -1,7 +1,7 @@
 // waggle completion: a completion script for the shell, generated from the table of commands.
 
 import { completionScript, type Shell } from '../../completion.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 
 export async function run(context: Context): Promise<number> {
   context.out(completionScript(context.arguments[0] as Shell, context.commands))

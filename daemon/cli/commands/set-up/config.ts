@@ -5,7 +5,7 @@ import { safeText } from '../../../../protocol/text.ts'
 import { configKeys } from '../../../config/keys.ts'
 import type { DatasetFacts } from '../../../wiring/datasets.ts'
 import { checkedConfig } from '../../checked-config.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { contextConfig } from '../../load-config.ts'
 
 export async function run(context: Context): Promise<number> {

@@ -2,7 +2,7 @@
 
 import { EXIT } from '../../../../protocol/errors.ts'
 import type { Config } from '../../../config/schema.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { device } from '../../doctor/device.ts'
 import { engineAtWork } from '../../doctor/engine.ts'
 import type { Check, Finding, Patient } from '../../doctor/finding.ts'

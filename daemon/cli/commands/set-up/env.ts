@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { bytes, type Snapshot } from '../../../../protocol/api/index.ts'
 import { VERSION } from '../../../../protocol/package.ts'
 import { redacted } from '../../../control/journal/log-file.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { contextConfig } from '../../load-config.ts'
 
 const DEPENDENCIES = ['onnxruntime-node', 'libp2p', '@libp2p/gossipsub', 'level', 'zod', 'ink', 'react']

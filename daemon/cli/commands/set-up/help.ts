@@ -2,8 +2,7 @@
 
 import { ERROR_CODES, type ErrorCode, WaggleError } from '../../../../protocol/errors.ts'
 import { didYouMean } from '../../../../protocol/suggest.ts'
-import type { Command } from '../../command.ts'
-import type { Context } from '../../context.ts'
+import type { Command, Context } from '../../contract.ts'
 import {
   commandHelp,
   configHelp,

@@ -8,7 +8,7 @@ import { didYouMean } from '../../../../protocol/suggest.ts'
 import { configKeys, configSections } from '../../../config/keys.ts'
 import { PRESET_NAMES, type PresetName, proposePreset } from '../../../config/presets.ts'
 import { configTemplate } from '../../config-template.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { machineHere } from '../../doctor/here.ts'
 
 export async function run(context: Context): Promise<number> {

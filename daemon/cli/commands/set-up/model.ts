@@ -5,7 +5,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bytes } from '../../../../protocol/api/index.ts'
 import { WaggleError } from '../../../../protocol/errors.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { listHere, locateModel } from '../../model/locate.ts'
 import { tableText } from '../../text/table-text.ts'
 

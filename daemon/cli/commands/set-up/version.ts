@@ -1,7 +1,7 @@
 // waggle version.
 
 import { VERSION } from '../../../../protocol/package.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 
 export async function run(context: Context): Promise<number> {
   const node = process.versions.node

@@ -2,7 +2,7 @@
 // daemon.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { checkpoint as save } from './simple.ts'
 
 export async function run(context: Context): Promise<number> {

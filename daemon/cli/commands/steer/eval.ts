@@ -3,7 +3,7 @@
 import { count, type Estimate, type EvalPart, percent, questionsFor } from '../../../../protocol/api/index.ts'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { safeText } from '../../../../protocol/text.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { createProgressLine } from '../../text/progress.ts'
 import { tableText } from '../../text/table-text.ts'
 

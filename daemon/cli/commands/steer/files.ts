@@ -4,7 +4,7 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { peerName, safeText } from '../../../../protocol/text.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 
 /** With --on, the path is on the other machine. */
 const pathOf = ({ on }: Context, given: string): string => (on ? given : resolve(given))

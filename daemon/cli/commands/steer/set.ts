@@ -2,7 +2,7 @@
 
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { currentKey } from '../../../config/sources.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { reconfiguredText } from '../../text/reconfigured-text.ts'
 
 export async function set(context: Context): Promise<number> {

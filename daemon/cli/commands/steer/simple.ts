@@ -2,7 +2,7 @@
 
 import type { CommandName, Commands } from '../../../../protocol/api/index.ts'
 import { safeText } from '../../../../protocol/text.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { createProgressLine } from '../../text/progress.ts'
 
 async function ask<Name extends CommandName>(

@@ -2,7 +2,7 @@
 
 import { createInterface } from 'node:readline'
 import { WaggleError } from '../../../../protocol/errors.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { contextConfig } from '../../load-config.ts'
 import type { ChatMessage } from '../../model/answer.ts'
 import { answer } from '../../model/answer.ts'

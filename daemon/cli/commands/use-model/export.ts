@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import type { Event } from '../../../../protocol/api/index.ts'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { listRuns } from '../../../control/journal/run-file.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 
 export async function run(context: Context): Promise<number> {
   if (context.arguments[0] === 'run') return exportRun(context)

@@ -2,7 +2,7 @@
 
 import { text as readAll } from 'node:stream/consumers'
 import { WaggleError } from '../../../../protocol/errors.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { contextConfig } from '../../load-config.ts'
 import { answer } from '../../model/answer.ts'
 import { loadAsked } from '../../model/checkpoint.ts'

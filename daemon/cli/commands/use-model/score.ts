@@ -7,7 +7,7 @@ import { type Environment, replay, type Task, TURN_MARK } from '../../../../prot
 import { didYouMean } from '../../../../protocol/suggest.ts'
 import { safeText } from '../../../../protocol/text.ts'
 import type { Instance } from '../../../../protocol/train/index.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 
 export async function run(context: Context): Promise<number> {
   const { options, io } = context

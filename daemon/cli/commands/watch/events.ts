@@ -3,7 +3,7 @@
 import { EVENT_TYPES } from '../../../../protocol/api/index.ts'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { didYouMean } from '../../../../protocol/suggest.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { eventLine } from '../../text/event-text.ts'
 
 export async function run(context: Context): Promise<number> {

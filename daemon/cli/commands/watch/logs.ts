@@ -11,7 +11,7 @@ import {
 } from '../../../../protocol/api/index.ts'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { didYouMean } from '../../../../protocol/suggest.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { eventLine } from '../../text/event-text.ts'
 
 const FIRST_READ_BYTES = 512 * 1024

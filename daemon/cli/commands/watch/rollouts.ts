@@ -3,7 +3,7 @@
 import { clockTime, decimal, type GroupView } from '../../../../protocol/api/index.ts'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { safeText } from '../../../../protocol/text.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { tableText } from '../../text/table-text.ts'
 
 export async function run(context: Context): Promise<number> {

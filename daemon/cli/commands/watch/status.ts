@@ -1,7 +1,7 @@
 // waggle status: one snapshot as text. Must stay quick, so it loads nothing heavy.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { statusText } from '../../text/status-text.ts'
 
 export async function run(context: Context): Promise<number> {

@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import type { ControlClient } from '../../../../protocol/api/index.ts'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { listRuns } from '../../../control/journal/run-file.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { runTopCommand, topCommands, wordsAfter } from '../../top-commands.ts'
 
 export async function run(context: Context): Promise<number> {

@@ -24,7 +24,6 @@ export { addPerRow, gatherRows, likeliest, pickPerRow, severalPerRow } from '../
 export {
   declareStored,
   type Matrix,
-  type Packing,
   project,
   rowsOf,
   type StoredOptions,
@@ -33,3 +32,4 @@ export {
 export { gemm, matmul } from '../ops/products.ts'
 export { afterwards, reduceMean, softmax, sum, sumOfSquares } from '../ops/reductions.ts'
 export { concat, expand, pad, reduceSum, reshape, slice, swapLast, transpose } from '../ops/shapes.ts'
+export type { Packing } from '../ops/stored-matrix.ts'

@@ -1,7 +1,7 @@
 // The trained parameters of a model in one block of memory, with a view for each tensor. The optimizer works through
 // the block in parts that fit into the processor's cache, regardless of where tensors begin.
 
-import type { Weights } from '../../decoder.ts'
+import type { Weights } from '../../weights.ts'
 
 /** Tensors start at multiples of this many elements (a cache line). The gaps stay zero. */
 const ALIGNMENT = 16

@@ -12,6 +12,7 @@ import { add } from './elementwise.ts'
 import { gatherRows } from './indexing.ts'
 import { gemm } from './products.ts'
 import { concat, reduceSum, reshape, slice } from './shapes.ts'
+import type { Packing, StoredMatrix } from './stored-matrix.ts'
 import { blockSums, projectTile, tilesOf, unprojectTile } from './tiles.ts'
 
 /** Default limit on the bytes of a tile's F32 values. */
@@ -19,34 +20,11 @@ const TILE_BYTES = 64 * 2 ** 20
 
 export type Matrix = Value | StoredMatrix
 
-/** The inputs that hold a stored matrix. Those of quantized blocks have the shapes that the operations need. */
-export interface StoredMatrix {
-  readonly graph: Graph
-  readonly shape: readonly [rows: number, columns: number]
-  readonly form: Form
-  readonly tileBytes: number
-  readonly packing: Packing | undefined
-  /** float16 [rows, columns] */
-  halves(): Value
-  /** uint8 [rows, blocks, bytes] */
-  numbers(): Value
-  /** [rows, blocks] each */
-  scales(): Value
-  minimums(): Value
-  /** The same memory in the shapes for taking rows; the numbers are uint8 [rows, blocks * bytes] */
-  rowNumbers(): Value
-  rowScales(): Value
-  rowMinimums(): Value
-}
-
 export interface StoredOptions {
   tileBytes?: number
   /** If set, the blocks are fixed inputs of the graph, which then multiplies by the whole matrix at once. */
   packing?: Packing | undefined
 }
-
-/** What packed blocks are multiplied by: floats, or values rounded to 8 bits block by block, which is faster. */
-export type Packing = 'floats' | 'bytes'
 
 export function declareStored(
   graph: Graph,

@@ -9,9 +9,9 @@ import { MIDDLE } from '../../stored/stored.ts'
 import type { Graph, Value } from '../graph/graph.ts'
 import { refuse } from '../graph/graph.ts'
 import { add } from './elementwise.ts'
-import type { StoredMatrix } from './matrices.ts'
 import { gemm } from './products.ts'
 import { concat, reduceSum, reshape, slice } from './shapes.ts'
+import type { StoredMatrix } from './stored-matrix.ts'
 
 interface Tile {
   from: number

@@ -2,7 +2,7 @@
 // operation on all of them runs in parts of several tensors each. This needs few calls, and few new tensors at a time;
 // the latter matters because a device cannot write to a tensor that it reads.
 
-import type { Weights } from '../../decoder.ts'
+import type { Weights } from '../../weights.ts'
 import { symbol } from '../graph/dimension.ts'
 import { Graph, type Value } from '../graph/graph.ts'
 import type { Feeds, Held, Runtime } from '../runtime/runtime.ts'

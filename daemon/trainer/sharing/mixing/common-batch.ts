@@ -12,9 +12,9 @@
 // Peers of the same quality reduce the noise of g as own groups would. AdamW divides each element by the root of its
 // second moment, so less noise means a longer step along the signal at the same learning rate.
 
-import type { Metric, OptimizerOptions, Trainer, VectorName } from '../../../engine/engine.ts'
+import type { Metric, OptimizerOptions, VectorName } from '../../../engine/engine.ts'
 import { GRADIENT } from '../../../engine/trainer.ts'
-import type { MeanOwnPart, Part, PartReport } from './part.ts'
+import type { MeanOwnPart, MixingTrainer, Part, PartReport } from './part.ts'
 import { compared, FOREIGN_MEAN, moveMean, OWN_MEAN } from './running-means.ts'
 
 export interface MixingOptions {
@@ -37,8 +37,6 @@ export interface StepDone {
   gradientNorm: number
   parts: PartReport[]
 }
-
-export type MixingTrainer = Pick<Trainer, 'vectors' | 'combine' | 'dot' | 'norm' | 'step'>
 
 /** Margin on the norm of an author's gradient. */
 const MARGIN = 1.5

@@ -1,6 +1,6 @@
 // One author's share of an optimizer step, and what is known of it once its gradient is computed.
 
-import type { VectorName } from '../../../engine/engine.ts'
+import type { Trainer, VectorName } from '../../../engine/engine.ts'
 import type { Measured } from '../../watch.ts'
 
 /** The results of computing one author's gradient. */
@@ -45,3 +45,5 @@ export interface Part {
 
 /** The usual own part: means over recent updates. */
 export type MeanOwnPart = Pick<PartReport, 'gradientNorm' | 'count'>
+
+export type MixingTrainer = Pick<Trainer, 'vectors' | 'combine' | 'dot' | 'norm' | 'step'>

@@ -2,8 +2,7 @@
 // twenty updates, with less noise than any single one.
 
 import type { Metric, VectorName } from '../../../engine/engine.ts'
-import type { MixingTrainer } from './common-batch.ts'
-import type { PartReport } from './part.ts'
+import type { MixingTrainer, PartReport } from './part.ts'
 
 export const OWN_MEAN: VectorName = 'own-mean'
 /** The running mean of what foreign gradients added to the steps. */
