@@ -57,6 +57,22 @@ test('tainted text that gives the answer away is refused and told, and is no str
   expect(plugins.status().find(({ name }) => name === 'hint')).toMatchObject({ state: 'ok', strikes: 0 })
 })
 
+test('a correction changes no groups of a round, unless it has teachers', async () => {
+  const always = (hooks: Hooks) =>
+    plugin('one', 'correction', {
+      group: (groups) => groups.map((one) => ({ ...one, always: true })),
+      ...hooks,
+    })
+  const kept = async (hooks: Hooks): Promise<boolean | undefined> => {
+    const { plugins } = await setUp([always(hooks)])
+    return (await plugins.round({ step: 0 }).group([groupOf([0, 0])], VIEW))[0]!.always
+  }
+  expect(await kept({})).toBeUndefined()
+  expect(await kept({ teach: (groups) => groups.map(({ rollouts }) => rollouts.map(() => undefined)) })).toBe(
+    true,
+  )
+})
+
 test('a plugin that has seen a prompt’s reference solution always writes tainted text for it', async () => {
   const { plugins } = await setUp([
     hint(

@@ -119,7 +119,7 @@ export function openRound(step: number, parts: RoundParts): PluginRound {
     async group(groups, view) {
       taint.note(groups)
       let current = withoutRequestsOf(wellFormed(groups))
-      for (const one of withHook('group').filter(({ plugin }) => !isForBatches(plugin.kind))) {
+      for (const one of withHook('group').filter((active) => !isForBatches(active))) {
         const changed = await call(
           one,
           'group',
@@ -157,7 +157,10 @@ export function openRound(step: number, parts: RoundParts): PluginRound {
   }
 }
 
-/** Corrections and estimators see groups at the batch, not at the round. */
-function isForBatches(kind: Active['plugin']['kind']): boolean {
-  return kind === 'correction' || kind === 'estimator'
+/**
+ * Corrections and estimators see groups at the batch, not at the round. One with teachers keeps groups without a signal,
+ * which no batch would have otherwise.
+ */
+function isForBatches({ plugin: { kind }, hooks }: Active): boolean {
+  return (kind === 'correction' && !hooks.teach) || kind === 'estimator'
 }

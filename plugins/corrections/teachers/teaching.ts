@@ -95,6 +95,10 @@ export function createTeaching(name: string, options: Settings): Hooks {
     if (questions.length === 0) return
     const by = { ...chosen, version: infos.get(teacher)?.version ?? 0 }
     const answers = await context.answer(questions, isSelf(teacher) ? {} : { teacher })
+    context.metric(
+      'trial_tokens',
+      answers.reduce((sum, { tokens }) => sum + tokens.length, 0),
+    )
     answers.forEach(({ tokens, text }, i) => {
       if (tokens.length > 0) gate.answered(by, context.verify(questions[i]!.prompt, text).score)
     })

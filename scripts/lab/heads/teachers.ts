@@ -33,7 +33,10 @@ interface Arm {
 }
 
 export interface TaughtLook {
+  /** Its own answers'. */
   sampledTokens: number
+  /** Of the teacher's answers, which the gate asked for. */
+  trialTokens: number
   trainedTokens: number
   processorSeconds: number
   /** Held-out accuracy at temperature 1 in the taught task, and as a mean over the others. */
@@ -71,13 +74,13 @@ async function specialist(steps: number): Promise<Weights> {
 
 await runExperiment<Arm, { teacher: number; looks: TaughtLook[] }>({
   question: 'How much of its own work does a node save if a specialist teaches it one of its tasks?',
-  defaults: { arms: 'alone,taught', rates: '1e-4', seeds: '1,2,3', out: 'docs/results/teachers.jsonl' },
+  defaults: { arms: 'alone,taught', rates: '2e-4', seeds: '1,2,3', out: 'docs/results/teachers.jsonl' },
   flags: {
-    tokens: { type: 'string', default: '48000' },
-    looks: { type: 'string', default: '12' },
-    prompts: { type: 'string', default: '120' },
+    tokens: { type: 'string', default: '24000' },
+    looks: { type: 'string', default: '6' },
+    prompts: { type: 'string', default: '40' },
     steps: { type: 'string', default: '200' },
-    targets: { type: 'string', default: '0.3,0.4,0.5' },
+    targets: { type: 'string', default: '0.15,0.2,0.25' },
   },
   settings: ({ tokens, looks, prompts, steps }) => ({
     ...{ tokens: Number(tokens), looks: Number(looks) },
@@ -116,7 +119,7 @@ await runExperiment<Arm, { teacher: number; looks: TaughtLook[] }>({
       accuracyIn(TASKS_OF.filter(({ name }) => name === TAUGHT)),
     )
     const looks: TaughtLook[] = []
-    let weight = 0
+    let [weight, trialTokens] = [0, 0]
     const look = async (): Promise<void> => {
       const seen = await meter.part('look', async () => ({
         taught: await accuracyIn(TASKS_OF.filter(({ name }) => name === TAUGHT)),
@@ -124,6 +127,7 @@ await runExperiment<Arm, { teacher: number; looks: TaughtLook[] }>({
       }))
       looks.push({
         sampledTokens: node.compute.generated,
+        trialTokens,
         trainedTokens: node.compute.trained,
         processorSeconds: meter.seconds.rounds ?? 0,
         ...seen,
@@ -134,6 +138,7 @@ await runExperiment<Arm, { teacher: number; looks: TaughtLook[] }>({
     const [tokens, count] = [Number(values.tokens), Number(values.looks)]
     while (node.compute.generated < tokens) {
       const { step } = await meter.part('rounds', () => node.round())
+      trialTokens += step?.pluginMetrics['teachers.trial_tokens'] ?? 0
       weight = step?.pluginMetrics[`teachers.${TAUGHT}.weight`] ?? 0
       if (node.compute.generated >= (looks.length * tokens) / count) await look()
     }
@@ -167,7 +172,7 @@ await runExperiment<Arm, { teacher: number; looks: TaughtLook[] }>({
           ...[at(({ taught }) => taught, 0, 1), at(({ taught }) => taught, -3)],
           ...[at((look) => look.others, 0, 1), at((look) => look.others, -3)],
           ...targets.flatMap((target) => [
-            costs(({ sampledTokens }) => sampledTokens / 1000, target),
+            costs(({ sampledTokens, trialTokens }) => (sampledTokens + trialTokens) / 1000, target),
             costs(({ processorSeconds }) => processorSeconds, target),
           ]),
         ]
