@@ -21,6 +21,7 @@ export const FIRST: ReadonlySet<string> = new Set([
   'correction/tis',
   'correction/rejection',
   'correction/kl',
+  'correction/teachers',
   'correction/success_nll',
   'correction/foreign',
   'correction/staleness',

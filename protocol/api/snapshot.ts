@@ -468,6 +468,8 @@ export interface PluginInfo {
   msPerStep?: number
   strikes?: number
   message?: string
+  /** What it does at present, one line each, such as who teaches what. */
+  doing?: string[]
 }
 
 export interface Alert {

@@ -30,6 +30,9 @@ test('a snapshot is read by status, metrics and charts', () => {
   const status = statusText(snapshot).join('\n')
   for (const words of ['step 60', 'reward 0.', '1 peer', 'trained on 120']) expect(status).toContain(words)
   expect(prometheusText(snapshot)).toContain('waggle_training_steps_total 60')
+  const doing = ['sorting from peer/a: 60 %, own 10 %; weight 1.00']
+  const plugins: Snapshot['plugins'] = [{ kind: 'correction', name: 'teachers', state: 'ok', doing }]
+  expect(statusText({ ...snapshot, plugins })).toContain(`teachers   ${doing[0]}`)
   const missing = METRICS.filter((metric) => metric.read(snapshot) === undefined).map(({ series }) => series)
   expect(
     missing.filter(

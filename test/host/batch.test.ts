@@ -1,7 +1,7 @@
 // The train side: groups, advantages and what plugins give back after the update.
 
 import { expect, test } from 'vitest'
-import type { Advantages, Hooks, RoleGroup } from '../../protocol/plugin/index.ts'
+import type { Advantages, Context, Hooks, RoleGroup } from '../../protocol/plugin/index.ts'
 import type { Rollout } from '../../protocol/train/index.ts'
 import { groupOf, rolloutOf } from '../plugins/samples.ts'
 import { make, plugin, setUp, VIEW } from './setup.ts'
@@ -189,4 +189,41 @@ test('a plugin gets hidden states where it asks for them', async () => {
   await plugins.open({ ...world, score }, 0)
   await plugins.batch({ step: 0 }).advantage([groupOf([1, 0])])
   expect(asked).toEqual([false, true])
+})
+
+test('what teachers say must fit the groups; what does not costs the plugin its part', async () => {
+  const top = (count: number, logprob = -1) => ({
+    ...{ count, tokens: Int32Array.of(1, 2) },
+    logprobs: Float32Array.of(logprob, logprob),
+  })
+  const taught = async (teaching: unknown) => {
+    const one = plugin('one', 'correction', { teach: () => teaching as never })
+    const { plugins, troubles } = await setUp([one])
+    const said = await plugins.batch({ step: 0 }).teach([groupOf([rolloutOf(1, 1), rolloutOf(0, 1)])])
+    return { said, message: troubles[0]?.message }
+  }
+  expect(await taught([[top(2), undefined]])).toMatchObject({
+    said: [[top(2), undefined]],
+    message: undefined,
+  })
+  for (const [teaching, message] of [
+    [[], /0 groups of 1/],
+    [[[top(2)]], /1 rollouts of 2/],
+    [[[top(1), undefined]], /1 places of 1/],
+    [[[top(2, 0.5), undefined]], /above 0/],
+  ] as const) {
+    const refused = await taught(teaching)
+    expect(refused.said).toBeUndefined()
+    expect(refused.message).toMatch(message)
+  }
+})
+
+test('teachers can only be asked while a batch is prepared', async () => {
+  const seen: string[] = []
+  const asks = (context: Context): Promise<unknown> =>
+    context.answer([]).catch((error: Error) => seen.push(error.message))
+  const one = plugin('one', 'control', { observe: async (_, context) => void (await asks(context)) })
+  const { plugins } = await setUp([one])
+  await plugins.round({ step: 0 }).observe([groupOf([1, 0])])
+  expect(seen).toEqual(['teachers can only be asked while a batch is prepared'])
 })

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Teachers } from '../../daemon/policy/teachers.ts'
 import { createPluginWorld } from '../../daemon/rollout/plugins/plugin-world.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { plainText } from '../../daemon/rollout/writing/conditioning.ts'
@@ -9,17 +10,18 @@ import { createScriptedEngine } from './scripted-engine.ts'
 const tokenizer = characterTokenizer()
 const { signal } = new AbortController()
 
-function setUp(write: (prompt: string, at: { seed: number }) => string) {
+function setUp(write: (prompt: string, at: { seed: number }) => string, teachers?: Teachers) {
   const engine = createScriptedEngine({ tokenizer, write })
   const hinter = createScriptedEngine({ tokenizer, write: (prompt) => `hint for ${prompt}` })
   const world = createPluginWorld(
-    { limits: { context: 64, completion: 20 } },
+    { limits: { context: 64, completion: 20 }, temperature: 0.7 },
     {
       tasks: createTaskBook(TASKS, [{ name: 'basic_arithmetic', difficulty: 0 }]),
       policy: { sampler: engine, scorer: engine, tokenizer },
       roles: new Map([
         ['hinter', { sampler: hinter, scorer: hinter, tokenizer, spec: { contextLength: 32 } }],
       ]),
+      ...(teachers && { teachers }),
     },
   )
   const generate = (requests: Parameters<typeof world.generate>[0], tokens: number, seed = 1) =>
@@ -161,4 +163,71 @@ test('hidden states come from the scorer of the role, and only when a plugin wan
     ['policy', false, 2],
     ['hinter', false, 1],
   ])
+})
+
+/** Teachers who keep what they are asked, and write their names. */
+function playedTeachers(writes: (name: string | undefined) => string) {
+  const asked: { name: string | undefined; temperature: number; top?: number | undefined }[] = []
+  const teachers: Teachers = {
+    list: () => [{ name: 'peer/a', version: 1, claims: [] }],
+    ask: (name, run) =>
+      run({
+        async score({ sequences, temperature, top }) {
+          asked.push({ name, temperature, top })
+          return sequences.map(({ completion }) => {
+            const none = new Float32Array(completion.length)
+            return { logprobs: none, entropies: none, collisions: none }
+          })
+        },
+        async generate({ samples, temperature }) {
+          asked.push({ name, temperature })
+          return samples.map(() => {
+            const tokens = tokenizer.encode(writes(name))
+            const none = new Float32Array(tokens.length)
+            const numbers = { logprobs: none, policyLogprobs: none, entropies: none }
+            return { tokens, ...numbers, finish: 'stop' as const, version: 0 }
+          })
+        },
+      }),
+  }
+  return { teachers, asked }
+}
+
+const questionAt = (seed: number) => {
+  const task = TASKS.find(({ name }) => name === 'basic_arithmetic')!
+  return { prompt: { task: task.name, taskVersion: task.version, seed, difficulty: 0 } }
+}
+
+test('a teacher scores and answers at the temperature that rollouts are sampled at', async () => {
+  const { teachers, asked } = playedTeachers((name) => `by ${name}`)
+  const { world } = setUp(() => '', teachers)
+  const items = [{ conditioning: Int32Array.of(1), completion: Int32Array.of(2) }]
+  await world.score(items, { teacher: 'peer/a', top: 3, signal })
+  const options = { teacher: 'peer/a', tokens: 100, seed: 1, signal }
+  const [answer] = await world.answer([questionAt(1)], options)
+  expect(answer!.text).toBe('by peer/a')
+  expect(asked).toEqual([
+    { name: 'peer/a', temperature: 0.7, top: 3 },
+    { name: 'peer/a', temperature: 0.7 },
+  ])
+  expect(world.teachers().map(({ name }) => name)).toEqual(['peer/a'])
+})
+
+test('answers that the budget cannot hold at full length are not asked for', async () => {
+  const { teachers } = playedTeachers(() => 'yes')
+  const { world } = setUp(() => '', teachers)
+  const questions = [1, 2, 3].map(questionAt)
+  const answers = await world.answer(questions, { teacher: 'peer/a', tokens: 45, seed: 1, signal })
+  expect(answers.map(({ text }) => text)).toEqual(['yes', 'yes', ''])
+})
+
+test('a node without teachers says so', async () => {
+  const { world } = setUp(() => '')
+  expect(world.teachers()).toEqual([])
+  await expect(
+    world.score([{ conditioning: Int32Array.of(1), completion: Int32Array.of(2) }], {
+      teacher: 'begin',
+      signal,
+    }),
+  ).rejects.toThrow('no teachers')
 })

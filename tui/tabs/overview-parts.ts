@@ -19,6 +19,7 @@ import {
   nextTexts,
   percent,
   refusalsText,
+  type Snapshot,
   servingText,
   shareOf,
   sharingText,
@@ -26,6 +27,7 @@ import {
   si,
   signed,
 } from '../../protocol/api/index.ts'
+import { safeText } from '../../protocol/text.ts'
 import type { View } from '../data/store.ts'
 import type { Theme } from '../screen/theme.ts'
 import { axisDecimal, bar, lineChart, sparkline } from '../widgets/chart.ts'
@@ -255,7 +257,8 @@ export function swarmRows(view: View, width: number, height: number, theme: Them
   const { swarm, rollouts: r } = snapshot ?? {}
   if (!snapshot) return []
   if (!swarm) return ['starting']
-  if (!swarm.enabled) return ['off: this node trains alone', learntPieces(view, theme, width)]
+  if (!swarm.enabled)
+    return ['off: this node trains alone', learntPieces(view, theme, width), ...taughtLines(snapshot, width)]
   const all = Object.values(r?.refused ?? {}).reduce((sum, n) => sum + n, 0)
   const rate = (perMinute: number | undefined) => (perMinute === undefined ? '' : `  ${si(perMinute)} /min`)
   const traffic = (perSecond: number | undefined) =>
@@ -267,6 +270,7 @@ export function swarmRows(view: View, width: number, height: number, theme: Them
     `peers ${swarm.connected} connected${swarm.known === undefined ? '' : `, ${swarm.known} known`}`,
     swarm.hasLeft ? 'left: :join PEER connects again' : learntPieces(view, theme, width),
     ...(snapshot.heads && swarm.connected > 0 && height >= 6 ? [weightsPieces(snapshot.heads, width)] : []),
+    ...(height >= 7 ? taughtLines(snapshot, width) : []),
     ...(height >= 5 ? [into] : []),
     `refused ${count(all)}${reasons}`,
     height >= 5 ? out : `in ${count(r?.received)}  out ${count(r?.published)} groups`,
@@ -302,6 +306,14 @@ export function learntPieces(
     [`learnt ${short(life)}`],
     [`learnt ${si(life.own)} + ${si(life.foreign)}`],
   ]) as Piece[]
+}
+
+/** Who teaches what, the first of several. */
+function taughtLines({ plugins = [] }: Snapshot, width: number): string[] {
+  const [first, ...others] = plugins.flatMap(({ doing = [] }) => doing)
+  if (first === undefined) return []
+  const more = others.length > 0 ? ` and ${count(others.length)} more` : ''
+  return [safeText(`taught ${first}${more}`, { line: true, limit: width })]
 }
 
 /** With whom weights are averaged. */

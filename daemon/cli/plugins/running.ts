@@ -19,5 +19,7 @@ export async function running(context: Context): Promise<number> {
     safeText(message ?? summary ?? '', { line: true, limit: 100 }),
   ])
   for (const line of tableText(['KIND', 'NAME', 'STATE', 'ms/step', 'WHAT'], rows)) context.out(line)
+  for (const { name, doing = [] } of plugins)
+    for (const line of doing) context.out(safeText(`${name}: ${line}`, { line: true, limit: 160 }))
   return 0
 }

@@ -106,6 +106,7 @@ export function statusText(s: Snapshot, program = 'waggle'): string[] {
     ['nearby', nearby(s)],
     ['learnt', learntText(s)],
     ['weights', s.heads && swarm?.connected ? headsText(s.heads) : undefined],
+    ...doingRows(s),
     ['sharing', s.sharing && sharingText(s.sharing)],
     [
       'groups',
@@ -190,3 +191,8 @@ function compared(first: Evaluation, last: Evaluation, how: 'sampled' | 'greedy'
 
 const join = (...parts: Array<string | false | undefined>): string => parts.filter(Boolean).join('  ')
 const sum = (counts: Record<string, number>): number => Object.values(counts).reduce((a, b) => a + b, 0)
+
+/** What plugins say that they do, by their names: who teaches what. */
+function doingRows({ plugins = [] }: Snapshot): [label: string, text: string][] {
+  return plugins.flatMap(({ name, doing = [] }) => doing.map((line): [string, string] => [name, line]))
+}
