@@ -19,8 +19,7 @@ export default definePlugin({
   name: NAME,
   kind: 'correction',
   api: 1,
-  summary:
-    'Learns from teachers that are better in a task: peers, checkpoints, servers, itself with an example.',
+  summary: 'Learns from better models: peers, checkpoints, servers, itself with an example.',
   settings: z.strictObject({
     /** `peers`, `begin`, `example`, `checkpoint/<name>`, or a server's address such as http://localhost:8000/v1. */
     from: z
