@@ -62,6 +62,8 @@ export interface NodeHeads {
 
 /** Optimizer steps between two exchanges. */
 const EVERY = 2
+/** Exchanges between two in which strangers are asked for heads that may teach. */
+const TEACHERS_EVERY = 8
 /** Larger models exchange nothing while all their parameters are trained: four copies of them are held meanwhile. */
 const MAX_VALUES = 64e6
 /** How long a user who joins a peer waits for its weights. They are exchanged later as well. */
@@ -97,13 +99,15 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     const bytes = exchange.make({ version, weights: present })
     const facts = { lineage: policy.lineage, version, ...behind(), tasks: parts.tasks() }
     parts.swarm()?.heads.offer(facts, bytes)
+    // Teachers need not be as fresh, and come after the heads that are averaged, whose bytes count as well.
+    const asksTeachers = parts.mayTeach() && exchanges % TEACHERS_EVERY === 0
     exchanges++
     isHurried = false
-    if (parts.mayTeach()) void asking.all(asking.strangers(), { take: teaching.take, answered() {} })
     const peers = exchange.ask(asking.trusted(), present)
     void asking.all(peers, exchange).finally(() => {
       if (!exchange.isReady) for (const tell of ended) tell()
       parts.wake()
+      if (asksTeachers) void asking.all(asking.strangers(), { take: teaching.take, answered() {} })
     })
   }
 
