@@ -32,18 +32,23 @@ interface Arm {
   settings: Record<string, unknown> | undefined
 }
 
-export interface TaughtLook {
-  /** Its own answers'. */
+/** One round of eight prompts. */
+export interface TaughtRound {
+  /** So far: own answers' tokens, those of the teacher's answers that the gate asked for, and processor seconds. */
   sampledTokens: number
-  /** Of the teacher's answers, which the gate asked for. */
   trialTokens: number
-  trainedTokens: number
   processorSeconds: number
-  /** Held-out accuracy at temperature 1 in the taught task, and as a mean over the others. */
+  /** Share of right answers, to questions that this node never saw before. */
+  reward: number
+  /** Of the teacher. */
+  weight: number
+}
+
+interface Taught {
+  rounds: TaughtRound[]
+  /** Held-out accuracy at temperature 1 at the end: in the taught task, and as a mean over the others. */
   taught: number
   others: number
-  /** Weight of the teacher at the time. */
-  weight: number
 }
 
 const TAUGHT = 'base_conversion'
@@ -72,19 +77,18 @@ async function specialist(steps: number): Promise<Weights> {
   return trainable((await loadModel(folder, { disk })).weights)
 }
 
-await runExperiment<Arm, { teacher: number; looks: TaughtLook[] }>({
+await runExperiment<Arm, Taught>({
   question: 'How much of its own work does a node save if a specialist teaches it one of its tasks?',
   defaults: { arms: 'alone,taught', rates: '2e-4', seeds: '1,2,3', out: 'docs/results/teachers.jsonl' },
   flags: {
-    tokens: { type: 'string', default: '24000' },
-    looks: { type: 'string', default: '6' },
-    prompts: { type: 'string', default: '40' },
+    tokens: { type: 'string', default: '20000' },
+    prompts: { type: 'string', default: '80' },
     steps: { type: 'string', default: '200' },
+    tasks: { type: 'string', default: TAUGHT },
     targets: { type: 'string', default: '0.15,0.2,0.25' },
   },
-  settings: ({ tokens, looks, prompts, steps }) => ({
-    ...{ tokens: Number(tokens), looks: Number(looks) },
-    ...{ prompts: Number(prompts), steps: Number(steps) },
+  settings: ({ tokens, prompts, steps, tasks }) => ({
+    ...{ tokens: Number(tokens), prompts: Number(prompts), steps: Number(steps), tasks },
   }),
 
   arm(name) {
@@ -103,8 +107,9 @@ await runExperiment<Arm, { teacher: number; looks: TaughtLook[] }>({
 
   async play({ settings }, { rate, seed, values, meter }) {
     const teacher = await specialist(Number(values.steps))
+    const chosen = TASKS_OF.filter(({ name }) => String(values.tasks).split(',').includes(name))
     const node = await createNode({
-      ...{ name: 'student', seed: 1000 * seed, model, tasks: TASKS_OF, engine },
+      ...{ name: 'student', seed: 1000 * seed, model, tasks: chosen, engine },
       ...{ own: 8, minibatches: 4, foreign: 0, adaptive: false, learningRate: rate },
       teachers: { specialist: teacher },
       corrections: [
@@ -112,37 +117,24 @@ await runExperiment<Arm, { teacher: number; looks: TaughtLook[] }>({
         ...(settings ? [{ use: 'teachers', from: ['checkpoint/specialist'], ...settings }] : []),
       ],
     })
-    const accuracyIn = async (tasks: typeof TASKS_OF): Promise<number> =>
-      (await node.evaluate(Number(values.prompts), undefined, tasks)).sampled
-    const others = TASKS_OF.filter(({ name }) => name !== TAUGHT)
-    const expert = await node.policy.under(teacher, () =>
-      accuracyIn(TASKS_OF.filter(({ name }) => name === TAUGHT)),
-    )
-    const looks: TaughtLook[] = []
-    let [weight, trialTokens] = [0, 0]
-    const look = async (): Promise<void> => {
-      const seen = await meter.part('look', async () => ({
-        taught: await accuracyIn(TASKS_OF.filter(({ name }) => name === TAUGHT)),
-        others: await accuracyIn(others),
-      }))
-      looks.push({
+    const rounds: TaughtRound[] = []
+    while (node.compute.generated < Number(values.tokens)) {
+      const { step, reward } = await meter.part('rounds', () => node.round())
+      rounds.push({
         sampledTokens: node.compute.generated,
-        trialTokens,
-        trainedTokens: node.compute.trained,
+        trialTokens: (rounds.at(-1)?.trialTokens ?? 0) + (step?.pluginMetrics['teachers.trial_tokens'] ?? 0),
         processorSeconds: meter.seconds.rounds ?? 0,
-        ...seen,
-        weight,
+        reward,
+        weight: step?.pluginMetrics[`teachers.${TAUGHT}.weight`] ?? 0,
       })
     }
-    await look()
-    const [tokens, count] = [Number(values.tokens), Number(values.looks)]
-    while (node.compute.generated < tokens) {
-      const { step } = await meter.part('rounds', () => node.round())
-      trialTokens += step?.pluginMetrics['teachers.trial_tokens'] ?? 0
-      weight = step?.pluginMetrics[`teachers.${TAUGHT}.weight`] ?? 0
-      if (node.compute.generated >= (looks.length * tokens) / count) await look()
-    }
-    return { teacher: expert, looks }
+    const accuracyIn = async (tasks: typeof TASKS_OF): Promise<number> =>
+      tasks.length === 0 ? 0 : (await node.evaluate(Number(values.prompts), undefined, tasks)).sampled
+    return meter.part('look', async () => ({
+      rounds,
+      taught: await accuracyIn(TASKS_OF.filter(({ name }) => name === TAUGHT)),
+      others: await accuracyIn(chosen.filter(({ name }) => name !== TAUGHT)),
+    }))
   },
 
   table(runs, values) {
@@ -150,27 +142,34 @@ await runExperiment<Arm, { teacher: number; looks: TaughtLook[] }>({
     const keys = [...new Set(runs.map(({ arm, rate }) => `${arm} at ${rate}`))].sort()
     return markdown(
       [
-        ...['arm', 'seeds', 'taught task: start', 'last three looks', 'others: start', 'last three looks'],
-        ...targets.flatMap((target) => [`k sampled to ${target}`, 'processor s']),
+        ...[
+          'arm',
+          'seeds',
+          'held-out, taught task',
+          'other tasks',
+          'fresh questions: first, last three rounds',
+        ],
+        ...targets.flatMap((target) => [`k tokens to ${target}`, 'processor s']),
       ],
       keys.map((key) => {
         const some = runs.filter(({ arm, rate }) => `${arm} at ${rate}` === key)
-        const at = (of: (look: TaughtLook) => number, from: number, to?: number): string =>
-          show(summary(some.map(({ looks }) => mean(looks.slice(from, to).map(of)))))
-        const costs = (unit: (look: TaughtLook) => number, target: number): string =>
+        const meanOf = (of: (run: Taught) => number): string => show(summary(some.map(of)))
+        const rewards = (from: number, to?: number) => (run: Taught) =>
+          mean(run.rounds.slice(from, to).map(({ reward }) => reward))
+        const costs = (unit: (round: TaughtRound) => number, target: number): string =>
           showReached(
-            some.map(({ looks }) =>
+            some.map(({ rounds }) =>
               costTo(
                 target,
-                looks.map((look) => ({ cost: unit(look), accuracy: look.taught })),
+                rounds.map((round) => ({ cost: unit(round), accuracy: round.reward })),
               ),
             ),
             1,
           )
         return [
           ...[key, some.map(({ seed }) => seed).join(' ')],
-          ...[at(({ taught }) => taught, 0, 1), at(({ taught }) => taught, -3)],
-          ...[at((look) => look.others, 0, 1), at((look) => look.others, -3)],
+          ...[meanOf(({ taught }) => taught), meanOf(({ others }) => others)],
+          `${meanOf(rewards(0, 3))}, ${meanOf(rewards(-3))}`,
           ...targets.flatMap((target) => [
             costs(({ sampledTokens, trialTokens }) => (sampledTokens + trialTokens) / 1000, target),
             costs(({ processorSeconds }) => processorSeconds, target),
