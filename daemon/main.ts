@@ -172,7 +172,7 @@ export const run: Root = async (
 
   const teachers = await openTeachers(
     { paths, key: process.env.WAGGLE_TEACHER_KEY },
-    { policy, disk, fetch, sleep, heads: () => heads.teaching() },
+    { policy, disk, fetch, sleep, phases, heads: () => heads.teaching() },
   )
   await host.open(
     createPluginWorld(

@@ -1,6 +1,7 @@
 // Where the teachers of a node come from: its checkpoints, peers' heads, servers.
 
 import { basename, dirname, join, resolve } from 'node:path'
+import type { Phases } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Paths } from '../config/paths.ts'
 import type { Weights } from '../engine/weights.ts'
@@ -17,6 +18,7 @@ interface OpenTeachersParts {
   disk: Disk
   fetch: typeof globalThis.fetch
   sleep(ms: number, signal: AbortSignal): Promise<void>
+  phases: Pick<Phases, 'run'>
 }
 
 /** Requests that a server gets at a time. */
@@ -25,13 +27,12 @@ const PARALLEL = 8
 /** `key` is sent to servers as a bearer token. */
 export async function openTeachers(
   { paths, key }: { paths: Pick<Paths, 'config' | 'checkpoints'>; key: string | undefined },
-  { policy, heads, disk, fetch, sleep }: OpenTeachersParts,
+  { policy, heads, disk, fetch, sleep, phases }: OpenTeachersParts,
 ): Promise<Teachers> {
   const { createServer, createServerTeacher } = await import('../sampler/http/index.ts')
   const servers = new Map<string, ReturnType<typeof createServerTeacher>>()
   return createTeachers({
-    policy,
-    heads,
+    ...{ policy, heads, phases },
     server(address) {
       const url = address.replace(/\/v1\/?$/, '')
       const known =

@@ -1,6 +1,7 @@
 // The teachers of a node, by name. Other weights of this node's model take the trainer's place while they are asked; a
 // server is asked over HTTP. Nothing here decides whom to listen to: the plugin does, by what verifiers say.
 
+import { NO_PHASES, type Phases } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import type { TeacherInfo } from '../../protocol/plugin/index.ts'
 import type { Weights } from '../engine/weights.ts'
@@ -20,6 +21,7 @@ export interface TeachersParts {
   checkpoint(name: string): Promise<Weights>
   /** A server of the same tokenizer. */
   server(address: string): OtherModel
+  phases?: Pick<Phases, 'run'>
 }
 
 export interface Teachers {
@@ -34,7 +36,13 @@ export interface Teachers {
 const CHECKPOINT = 'checkpoint/'
 const PEER = 'peer/'
 
-export function createTeachers({ policy, heads, checkpoint, server }: TeachersParts): Teachers {
+export function createTeachers({
+  policy,
+  heads,
+  checkpoint,
+  server,
+  phases = NO_PHASES,
+}: TeachersParts): Teachers {
   /** The last checkpoint that was read, because it is asked for again and again. */
   let read: { name: string; weights: Weights } | undefined
 
@@ -58,10 +66,21 @@ export function createTeachers({ policy, heads, checkpoint, server }: TeachersPa
       ...heads().map(({ peer, version, claims }) => ({ name: `${PEER}${peer}`, version, claims })),
     ],
     async ask(name, run) {
+      const told = (model: OtherModel) => run({ ...model, score: inPhase(model.score, phases) })
       if (name === undefined)
-        return run({ score: policy.scorer.score, generate: (request) => policy.sampler.generate(request) })
-      if (/^https?:\/\//.test(name)) return run(server(name))
-      return policy.under(await weightsOf(name), run)
+        return told({ score: policy.scorer.score, generate: (request) => policy.sampler.generate(request) })
+      if (/^https?:\/\//.test(name)) return told(server(name))
+      return policy.under(await weightsOf(name), told)
     },
+  }
+}
+
+/** The same, shown as a phase with its share. */
+function inPhase(score: OtherModel['score'], phases: Pick<Phases, 'run'>): OtherModel['score'] {
+  return (request) => {
+    const total = request.sequences.reduce((sum, { completion }) => sum + completion.length, 0)
+    return phases.run('teach', { unit: 'tokens', total }, (at) =>
+      score({ ...request, onProgress: (share) => at(share * total) }),
+    )
   }
 }

@@ -26,6 +26,7 @@ export const PHASES = {
   restore: { doing: 'going back to a checkpoint', state: 'TRAINING' },
   train: { doing: 'training', state: 'TRAINING', tellsFrom: 0.05 },
   score: { doing: 'scoring', state: 'TRAINING', tellsFrom: 0.05 },
+  teach: { doing: 'asking a teacher', state: 'TRAINING', tellsFrom: 0.05 },
   // The first answers to end are the shortest.
   evaluate: { doing: 'evaluating', state: 'EVALUATING', tellsFrom: 0.3 },
   save: { doing: 'saving', state: 'SAVING', tellsFrom: 0.05 },
