@@ -1,7 +1,7 @@
-// A bounded queue of groups to verify. Owners take turns, and each owner's newest item goes first, since fresh groups
-// are worth more. An owner that sends much can neither delay nor displace one that sends little: if the queue is full,
-// the owner with the most items loses its oldest. Works for a few ms at a time, then yields to other work, even
-// mid-item.
+// The queue of groups to verify: fair among owners, each owner's newest item first, since fresh groups are worth more.
+// Works for a few ms at a time, then yields to other work, even mid-item.
+
+import { FairQueue } from '../../../protocol/fair-queue.ts'
 
 interface QueueOptions {
   items: number
@@ -10,106 +10,65 @@ interface QueueOptions {
   turnMs: number
 }
 
+interface QueueParts<Item> {
+  now(): number
+  /** Must not throw. Resumes where it yielded. */
+  work(item: Item): Iterator<unknown>
+  /** Must not throw. */
+  dropped(item: Item): void
+  ownerOf(item: Item): string
+  /** Runs something in the next turn of the event loop. */
+  soon?: ((run: () => void) => void) | undefined
+}
+
 export class FreshQueue<Item extends { bytes: number }> {
   private readonly options: QueueOptions
-  private readonly now: () => number
-  private readonly work: (item: Item) => Iterator<unknown>
-  private readonly dropped: (item: Item) => void
-  private readonly ownerOf: (item: Item) => string
+  private readonly parts: QueueParts<Item>
   private readonly soon: (run: () => void) => void
-  /** The owner whose turn is next comes first; each owner's newest item comes last. */
-  private readonly owned = new Map<string, Item[]>()
-  private count = 0
-  private bytes = 0
+  private readonly waiting: FairQueue<Item>
   private running = false
   private closed = false
   /** The item in progress. */
   private current: Iterator<unknown> | undefined
 
-  /**
-   * `work` and `dropped` must not throw. `work` resumes where it yielded. `soon` runs something in the next turn of the
-   * event loop.
-   */
-  constructor(
-    options: QueueOptions,
-    parts: {
-      now(): number
-      work(item: Item): Iterator<unknown>
-      dropped(item: Item): void
-      ownerOf(item: Item): string
-      soon?: ((run: () => void) => void) | undefined
-    },
-  ) {
+  constructor(options: QueueOptions, parts: QueueParts<Item>) {
     this.options = options
-    this.now = parts.now
-    this.work = parts.work
-    this.dropped = parts.dropped
-    this.ownerOf = parts.ownerOf
+    this.parts = parts
     this.soon = parts.soon ?? setImmediate
+    this.waiting = new FairQueue({ items: options.items, size: options.bytes, first: 'newest' })
   }
 
   get length(): number {
-    return this.count
+    return this.waiting.length
   }
 
   push(item: Item): void {
     if (this.closed) return
-    const owner = this.ownerOf(item)
-    const items = this.owned.get(owner)
-    if (items === undefined) this.owned.set(owner, [item])
-    else items.push(item)
-    this.count++
-    this.bytes += item.bytes
-    while (this.count > this.options.items || this.bytes > this.options.bytes) this.dropped(this.dropOne())
+    const { ownerOf, dropped } = this.parts
+    for (const one of this.waiting.push(ownerOf(item), item, item.bytes)) dropped(one)
     if (!this.running) this.schedule()
   }
 
   close(): void {
     this.closed = true
-    this.owned.clear()
-    this.count = this.bytes = 0
+    this.waiting.clear()
     this.current = undefined
-  }
-
-  /** Removes the oldest item of the owner with the most items. */
-  private dropOne(): Item {
-    let most: [string, Item[]] | undefined
-    for (const entry of this.owned) if (most === undefined || entry[1].length > most[1].length) most = entry
-    const [owner, items] = most!
-    return this.removed(owner, items, items.shift()!)
-  }
-
-  private takeOne(): Item | undefined {
-    const [next] = this.owned
-    if (next === undefined) return undefined
-    const [owner, items] = next
-    const item = this.removed(owner, items, items.pop()!)
-    // Moves the owner to the end.
-    if (this.owned.delete(owner)) this.owned.set(owner, items)
-    return item
-  }
-
-  private removed(owner: string, items: Item[], item: Item): Item {
-    this.count--
-    this.bytes -= item.bytes
-    if (items.length === 0) this.owned.delete(owner)
-    return item
   }
 
   private schedule(): void {
     this.running = true
     this.soon(() => {
       this.running = false
-      const end = this.now() + this.options.turnMs
+      const end = this.parts.now() + this.options.turnMs
       do {
         if (this.current === undefined) {
-          const item = this.takeOne()
+          const item = this.waiting.take()
           if (item === undefined) return
-          this.current = this.work(item)
+          this.current = this.parts.work(item)
         }
         if (this.current.next().done) this.current = undefined
-      } while (this.now() < end)
-      if (this.count > 0 || this.current !== undefined) this.schedule()
+      } while (this.parts.now() < end)
+      if (this.length > 0 || this.current !== undefined) this.schedule()
     })
   }
 }

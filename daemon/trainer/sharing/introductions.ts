@@ -5,6 +5,7 @@
 // a share of those that this node generates itself, and the peers that deliver groups take turns, as in a batch
 // (batch.ts): a crowd of authors behind one peer leaves the groups that other peers deliver their places.
 
+import { FairQueue } from '../../../protocol/fair-queue.ts'
 import type { Random } from '../../../protocol/plugin/index.ts'
 import type { Group, Rollout } from '../../../protocol/train/index.ts'
 import type { Engine } from '../../engine/engine.ts'
@@ -53,29 +54,11 @@ export function createIntroductions(
   { temperature }: IntroductionsOptions,
   { engine, authors, mix, isUnknown, scorable, random, onFinding }: IntroductionsParts,
 ): Introductions {
-  /** By the peer that delivered them, the one whose turn is next first; each one's oldest group first. */
-  const waiting = new Map<string, Group[]>()
+  /** By the peer that delivered them. */
+  const waiting = new FairQueue<Group>({ items: MAX.waiting, first: 'oldest' })
   /** Tokens that may be scored now; below 0 after a group that was longer than what was left. */
   let budget = 0
   let calls = 0
-
-  const all = (): Group[] => [...waiting.values()].flat()
-
-  const dropOldest = (): void => {
-    const [source, groups] = [...waiting].reduce((most, one) => (one[1].length > most[1].length ? one : most))
-    groups.shift()
-    if (groups.length === 0) waiting.delete(source)
-  }
-
-  const takeTurn = (): Group | undefined => {
-    const [next] = waiting
-    if (!next) return undefined
-    const [source, groups] = next
-    const group = groups.shift()
-    waiting.delete(source)
-    if (groups.length > 0) waiting.set(source, groups)
-    return group
-  }
 
   /** As many of its rollouts as an own group has tokens, and at least one. */
   const shortened = (group: Group): Group => {
@@ -91,7 +74,7 @@ export function createIntroductions(
   const chosen = (): Group[] => {
     const groups: Group[] = []
     while (budget > 0) {
-      const group = takeTurn()
+      const group = waiting.take()
       if (!group) break
       if (!isUnknown(group.author)) continue
       const [short] = scorable([shortened(group)])
@@ -106,9 +89,8 @@ export function createIntroductions(
     add(group) {
       if (!isUnknown(group.author)) return false
       const { author, source = author } = group
-      if (all().filter((one) => one.author === author).length >= MAX.ofOne) return false
-      waiting.set(source, [...(waiting.get(source) ?? []), group])
-      if (all().length > MAX.waiting) dropOldest()
+      if ([...waiting].filter((one) => one.author === author).length >= MAX.ofOne) return false
+      waiting.push(source, group)
       return true
     },
 
