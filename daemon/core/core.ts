@@ -6,15 +6,15 @@
 import { type Group, hasSignal, isPlain, isShareable } from '../../protocol/train/index.ts'
 import { MAX_ROLLOUTS, MIN_ROLLOUTS } from '../../protocol/wire/index.ts'
 import type { OwnOrForeign, Pool } from '../store/pool/pool.ts'
-import {
-  type Batch,
-  createLearner,
-  type Learner,
-  type LearnerOptions,
-  type LearnerParts,
-  type LearnerSettings,
-  type UpdateOutcome,
-} from '../trainer/learner.ts'
+import { createLearner } from '../trainer/learner.ts'
+import type {
+  Batch,
+  Learner,
+  LearnerOptions,
+  LearnerParts,
+  LearnerSettings,
+  UpdateOutcome,
+} from '../trainer/learning/contract.ts'
 import type { PartReport } from '../trainer/sharing/mixing/part.ts'
 import { isUseful } from '../trainer/trainable.ts'
 import { mostWaiting } from './capacity.ts'
@@ -91,40 +91,18 @@ const FADE = 0.9
 
 export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
   const { pool, policy, plugins } = parts
-  /** Decayed cost of recent rounds, and decayed number of their useful groups. */
-  const generation = { cost: 0, groups: 0 }
-  /** Whether the newest round gave a useful group, and whether an earlier one gave none. */
-  let [hasBrought, isBarren] = [true, false]
+  const generation = createGeneration()
+  const rollBack = createRollBack(parts)
   /** Number of groups still to be shared even if they have no signal. */
   let owed = INTRODUCTION
-  /** Newest version that a roll-back discarded. A roll-back does not lower the version. */
-  let thrownAway = -1
-  let isSaveUrgent = false
   /** Number of own groups in the last batch if it also had foreign ones; otherwise, or if none was due, undefined. */
   let taken: number | undefined
 
   const learner = createLearner(options, {
     ...parts,
     cost: (part) =>
-      parts.trainingCost(part) +
-      (part.author === undefined ? (part.groups * generation.cost) / Math.max(1, generation.groups) : 0),
-    async restore(before) {
-      const earlier = thrownAway
-      // Set before restoring, so that a round in progress ends early.
-      thrownAway = policy.reference().version
-      let restored: { step: number } | undefined
-      try {
-        restored = await parts.restore(before)
-      } finally {
-        if (!restored) thrownAway = earlier
-      }
-      // Own groups from the discarded policy must not be trained on.
-      if (restored) {
-        isSaveUrgent = true
-        pool.evict(({ origin, uses }) => origin === 'own' && uses === 0)
-      }
-      return restored
-    },
+      parts.trainingCost(part) + (part.author === undefined ? generation.costOf(part.groups) : 0),
+    restore: (before) => rollBack.restore(before),
   })
 
   const waiting = (origin: OwnOrForeign): Group[] =>
@@ -142,19 +120,12 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
     learner,
     waiting,
 
-    onRound({ cost }) {
-      // The previous round is complete: all its groups have arrived.
-      if (!hasBrought) isBarren = true
-      hasBrought = false
-      generation.cost = FADE * generation.cost + cost
-      generation.groups *= FADE
-    },
+    onRound: (round) => generation.onRound(round),
 
     onOwnGroup(group) {
       learner.ownGroup(group)
       if (isUseful(group, plugins)) {
-        generation.groups += 1
-        hasBrought = true
+        generation.onUsefulGroup()
         pool.add(group, 'own')
       }
       const isShared = fitsMessage(group) && (isShareable(group) || (owed > 0 && isPlain(group)))
@@ -181,7 +152,7 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
       return { waiting: waiting('own').length, due }
     },
     onEvaluation: learner.evaluation,
-    isThrownAway: (version) => version <= thrownAway,
+    isThrownAway: rollBack.isThrownAway,
     handleAlarms: learner.handleAlarms,
     testNewcomers: learner.testNewcomers,
 
@@ -208,18 +179,69 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
     },
 
     get isBarren() {
-      return isBarren
+      return generation.isBarren
     },
     async commitBarrenRound() {
-      isBarren = false
+      generation.isBarren = false
       await learner.commitBarrenRound()
     },
 
     get isSaveUrgent() {
-      return isSaveUrgent
+      return rollBack.isSaveUrgent
     },
     onSaved() {
-      isSaveUrgent = false
+      rollBack.isSaveUrgent = false
+    },
+  }
+}
+
+/** What own groups cost, and whether rounds bring any that are useful. */
+function createGeneration() {
+  /** Decayed cost of recent rounds, and decayed number of their useful groups. */
+  let [cost, groups] = [0, 0]
+  /** Whether the newest round gave a useful group. */
+  let hasBrought = true
+  return {
+    /** Whether an earlier round gave none. */
+    isBarren: false,
+    onRound(round: { cost: number }): void {
+      // The previous round is complete: all its groups have arrived.
+      if (!hasBrought) this.isBarren = true
+      hasBrought = false
+      cost = FADE * cost + round.cost
+      groups *= FADE
+    },
+    onUsefulGroup(): void {
+      groups += 1
+      hasBrought = true
+    },
+    costOf: (count: number): number => (count * cost) / Math.max(1, groups),
+  }
+}
+
+/** Restores checkpoints, and knows what was discarded. */
+function createRollBack({ pool, policy, restore }: CoreParts) {
+  /** Newest version that a roll-back discarded. A roll-back does not lower the version. */
+  let thrownAway = -1
+  return {
+    isSaveUrgent: false,
+    isThrownAway: (version: number): boolean => version <= thrownAway,
+    async restore(before: number): Promise<{ step: number } | undefined> {
+      const earlier = thrownAway
+      // Set before restoring, so that a round in progress ends early.
+      thrownAway = policy.reference().version
+      let restored: { step: number } | undefined
+      try {
+        restored = await restore(before)
+      } finally {
+        if (!restored) thrownAway = earlier
+      }
+      // Own groups from the discarded policy must not be trained on.
+      if (restored) {
+        this.isSaveUrgent = true
+        pool.evict(({ origin, uses }) => origin === 'own' && uses === 0)
+      }
+      return restored
     },
   }
 }

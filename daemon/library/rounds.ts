@@ -19,7 +19,7 @@ import type { TaskBook } from '../rollout/tasks.ts'
 import { createVolatileDatabase } from '../store/database/volatile-database.ts'
 import { createPool } from '../store/pool/pool.ts'
 import type { Aggregation } from '../trainer/aggregation.ts'
-import type { Finding, UpdateOutcome } from '../trainer/learner.ts'
+import type { Finding, UpdateOutcome } from '../trainer/learning/contract.ts'
 
 export interface RoundsOptions {
   /** Author name of own groups. */

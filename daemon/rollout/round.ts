@@ -6,7 +6,7 @@
 // Without plugins: pick prompts, write, verify.
 
 import { NO_PHASES, type Phases } from '../../protocol/api/index.ts'
-import type { BatchView, PromptRequest, SelectView } from '../../protocol/plugin/index.ts'
+import type { BatchView, SelectView } from '../../protocol/plugin/index.ts'
 import type { Group, PolicyReference } from '../../protocol/train/index.ts'
 import type { Sampler } from '../engine/engine.ts'
 import type { PluginRound } from '../host/contract.ts'
@@ -67,80 +67,117 @@ interface Begun extends Written {
   wasParked: boolean
 }
 
+/** A round as it passes from step to step. */
+interface Playing {
+  begun: readonly Begun[]
+  watcher: ReturnType<typeof createSteering> | undefined
+  /** Sampled so far. */
+  tokens: number
+  /** Own groups that are whole, and what was parked. */
+  own: Group[]
+  parked: ParkedGroup[]
+  /** The round's groups; until the last step, the own ones. */
+  groups: Group[]
+}
+
+type Step = (round: Playing, options: RoundOptions, parts: RoundParts) => Promise<void>
+
+const STEPS: readonly Step[] = [write, verify, extend, judge]
+
 /** Plays one round. Its groups are in the order of the asks, followed by those that plugins requested. */
 export async function playRound(options: RoundOptions, parts: RoundParts): Promise<Round> {
   try {
-    return await play(options, parts)
+    await parts.hooks.receive()
+    const round = await open(options, parts)
+    for (const step of STEPS) {
+      if (options.isVoid?.()) return nothing(round, parts)
+      await step(round, options, parts)
+    }
+    return { groups: round.groups, tokens: round.tokens }
   } catch (error) {
     parts.parked?.giveBack()
     throw error
   }
 }
 
-async function play(options: RoundOptions, parts: RoundParts): Promise<Round> {
-  const { policy, signal } = options
-  const { hooks, tokenizer, phases = NO_PHASES } = parts
-  const compose = hooks.compose.bind(hooks)
-  await hooks.receive()
+async function open(options: RoundOptions, parts: RoundParts): Promise<Playing> {
+  const { hooks } = parts
   const begun = await begin(options, parts)
-  const asks: PromptRequest[] = begun.map(({ job: { prompt, rollouts } }) => ({ prompt, rollouts }))
   const watcher = hooks.steers
     ? createSteering(
         {
-          version: policy.version,
+          version: options.policy.version,
           want: options.want,
-          asks,
+          asks: begun.map(({ job: { prompt, rollouts } }) => ({ prompt, rollouts })),
           sequences: begun.map(({ sequences }) => sequences),
         },
         { steer: hooks.steer.bind(hooks) },
       )
     : undefined
-  const all = begun.flatMap(({ sequences }) => sequences)
-  let tokens = await phases.run('write', { unit: 'answers', total: all.length }, (at) =>
+  return { begun, watcher, tokens: 0, own: [], parked: [], groups: [] }
+}
+
+async function write(round: Playing, options: RoundOptions, parts: RoundParts): Promise<void> {
+  const { hooks, phases = NO_PHASES } = parts
+  const all = round.begun.flatMap(({ sequences }) => sequences)
+  round.tokens += await phases.run('write', { unit: 'answers', total: all.length }, (at) =>
     writeSequences(
       all,
       { ...options, onDone: (answers, tokens) => at(answers, undefined, tokens) },
-      { ...parts, watcher, compose },
+      { ...parts, watcher: round.watcher, compose: hooks.compose.bind(hooks) },
     ),
   )
-  const isVoid = (): boolean => options.isVoid?.() ?? false
-  if (isVoid()) return nothing(tokens, parts)
+}
 
-  const own: Group[] = []
-  const parked: ParkedGroup[] = []
-  const verify = async ({ job, sequences, since, wasParked }: Begun): Promise<void> => {
-    const kept = sequences.filter((one) => !watcher?.isDropped(one))
-    // A node that stops in the middle of a round resumes these when it starts again.
-    const isCutShort = signal?.aborted && kept.some(({ finish }) => finish === undefined)
-    const isParked = watcher !== undefined && kept.some(watcher.isParked)
-    if (isParked || (isCutShort && (watcher !== undefined || wasParked))) {
-      parked.push(park(job, kept, since))
-      return
-    }
-    const group = groupOf([{ job: job, sequences: kept, since }], options, tokenizer)
-    if (group) own.push(await hooks.reward(group))
-  }
+async function verify(round: Playing, options: RoundOptions, parts: RoundParts): Promise<void> {
+  const { begun } = round
+  const { phases = NO_PHASES } = parts
   await phases.run('verify', { unit: 'groups', total: begun.length }, async (at) => {
     for (const [i, one] of begun.entries()) {
-      await verify(one)
+      await verifyOne(one, round, options, parts)
       at(i + 1)
     }
   })
-  if (isVoid()) return nothing(tokens, parts)
-  parts.parked?.endRound(parked)
-
-  const view: BatchView = { ...policy, self: options.author, at: 'round' }
-  const extra = await answerRequests(own, { ...options, view }, parts)
-  tokens += extra.tokens
-  if (isVoid()) return nothing(tokens, parts)
-  if (signal?.aborted) return { groups: own, tokens }
-  const groups = await hooks.group([...own, ...extra.groups], view)
-  await hooks.observe(groups)
-  return { groups, tokens }
 }
 
+async function verifyOne(
+  { job, sequences, since, wasParked }: Begun,
+  { watcher, own, parked }: Playing,
+  options: RoundOptions,
+  { hooks, tokenizer }: RoundParts,
+): Promise<void> {
+  const kept = sequences.filter((one) => !watcher?.isDropped(one))
+  // A node that stops in the middle of a round resumes these when it starts again.
+  const isCutShort = options.signal?.aborted && kept.some(({ finish }) => finish === undefined)
+  const isParked = watcher !== undefined && kept.some(watcher.isParked)
+  if (isParked || (isCutShort && (watcher !== undefined || wasParked))) {
+    parked.push(park(job, kept, since))
+    return
+  }
+  const group = groupOf([{ job, sequences: kept, since }], options, tokenizer)
+  if (group) own.push(await hooks.reward(group))
+}
+
+/** Answers plugins' requests. */
+async function extend(round: Playing, options: RoundOptions, parts: RoundParts): Promise<void> {
+  parts.parked?.endRound(round.parked)
+  const extra = await answerRequests(round.own, { ...options, view: viewOf(options) }, parts)
+  round.tokens += extra.tokens
+  // A round that is cut short gives its own groups only.
+  round.groups = options.signal?.aborted ? round.own : [...round.own, ...extra.groups]
+}
+
+/** Lets plugins judge the whole round. */
+async function judge(round: Playing, options: RoundOptions, { hooks }: RoundParts): Promise<void> {
+  if (options.signal?.aborted) return
+  round.groups = await hooks.group(round.groups, viewOf(options))
+  await hooks.observe(round.groups)
+}
+
+const viewOf = ({ policy, author }: RoundOptions): BatchView => ({ ...policy, self: author, at: 'round' })
+
 /** Plugins do not see the round either, because the roll-back restored them to a state before it. */
-function nothing(tokens: number, { parked }: RoundParts): Round {
+function nothing({ tokens }: Playing, { parked }: RoundParts): Round {
   parked?.giveBack()
   return { groups: [], tokens }
 }
@@ -165,7 +202,7 @@ async function begin(options: RoundOptions, parts: RoundParts): Promise<Begun[]>
     })
     if (!job) continue
     const sequences = Array.from({ length: job.rollouts }, () => beginSequence(job, options.sampleSeed()))
-    begun.push({ job: job, sequences, since: policy.version, wasParked: false })
+    begun.push({ job, sequences, since: policy.version, wasParked: false })
   }
   return begun
 }

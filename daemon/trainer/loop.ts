@@ -3,7 +3,7 @@
 
 import type { Phases } from '../../protocol/api/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
-import type { Batch, UpdateOutcome } from './learner.ts'
+import type { Batch, UpdateOutcome } from './learning/contract.ts'
 
 export interface TimedUpdate extends UpdateOutcome {
   waitSeconds: number

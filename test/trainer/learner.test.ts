@@ -5,12 +5,8 @@ import { expect, test } from 'vitest'
 import type { Engine, GradientRequest, TrainRequest } from '../../daemon/engine/engine.ts'
 import { randomStream } from '../../daemon/host/random.ts'
 import type { LivePolicy } from '../../daemon/policy/live-policy.ts'
-import {
-  createLearner,
-  type Finding,
-  type LearnerOptions,
-  type LearnerSettings,
-} from '../../daemon/trainer/learner.ts'
+import { createLearner } from '../../daemon/trainer/learner.ts'
+import { type Finding, type LearnerOptions, type LearnerSettings } from '../../daemon/trainer/learning/contract.ts'
 import type { Role } from '../../daemon/trainer/roles.ts'
 import { noPairs } from '../../daemon/trainer/sharing/interval.ts'
 import { createJudge } from '../../daemon/trainer/sharing/judge.ts'

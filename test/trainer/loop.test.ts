@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { createWaker } from '../../daemon/rollout/waker.ts'
-import type { Batch, UpdateOutcome } from '../../daemon/trainer/learner.ts'
+import type { Batch, UpdateOutcome } from '../../daemon/trainer/learning/contract.ts'
 import { runTrainLoop } from '../../daemon/trainer/loop.ts'
 import { NO_PHASES } from '../../protocol/api/index.ts'
 

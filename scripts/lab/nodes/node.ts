@@ -21,7 +21,7 @@ import {
 import { heldOutPrompts } from '../../../daemon/rollout/evaluation/held-out.ts'
 import { createTaskBook, type TaskChoice } from '../../../daemon/rollout/tasks.ts'
 import { Verifier } from '../../../daemon/swarm/admission/verify.ts'
-import type { Finding, UpdateOutcome } from '../../../daemon/trainer/learner.ts'
+import type { Finding, UpdateOutcome } from '../../../daemon/trainer/learning/contract.ts'
 import { PLUGINS, TASKS } from '../../../daemon/wiring/built-in.ts'
 import type { SelectView, Task } from '../../../protocol/plugin/index.ts'
 import { hasSignal, type PromptCoordinates } from '../../../protocol/train/index.ts'
