@@ -6,6 +6,7 @@
 import { type Group, hasSignal, isPlain, isShareable } from '../../protocol/train/index.ts'
 import { MAX_ROLLOUTS, MIN_ROLLOUTS } from '../../protocol/wire/index.ts'
 import type { OwnOrForeign, Pool } from '../store/pool/pool.ts'
+import { mostWaiting } from '../trainer/batch-size.ts'
 import { createLearner } from '../trainer/learner.ts'
 import type {
   Batch,
@@ -17,7 +18,6 @@ import type {
 } from '../trainer/learning/contract.ts'
 import type { PartReport } from '../trainer/sharing/mixing/part.ts'
 import { isUseful } from '../trainer/trainable.ts'
-import { mostWaiting } from './capacity.ts'
 
 export interface CoreOptions extends LearnerOptions {
   /** The settings as they are now. */

@@ -11,6 +11,7 @@ import { randomStream } from '../host/random.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
 import type { ParkedGroups } from '../rollout/parked/parked.ts'
 import type { Pool } from '../store/pool/pool.ts'
+import { batchAt } from '../trainer/batch-size.ts'
 import type { Role } from '../trainer/roles.ts'
 import type { LearnerState } from '../trainer/sharing/evidence.ts'
 
@@ -55,27 +56,6 @@ export function optimizerOf({ training }: Config): OptimizerOptions {
 /** Whether the user trusts this peer by config. */
 export function vouchesFor(trust: Config['swarm']['trust'], peer: string): boolean {
   return typeof trust === 'string' ? trust === 'all' : trust.includes(peer)
-}
-
-/** The first batch has this share of `batch_groups`, but at least this many groups. */
-const FIRST = { part: 1 / 4, groups: 4 }
-/** The least groups in a batch of a node whose weights are averaged with others'. */
-const MIN_JOINED = 2
-
-/**
- * Number of own groups in a batch without foreign groups, at this policy version. Batches grow over `batch_ramp_steps`
- * steps: at first, many noisy steps get further than a few exact ones; later it is the other way round. Nodes whose
- * weights are averaged divide the batch, since averaging removes the noise of the smaller batches.
- */
-export function batchAt(
-  version: number,
-  { batch_groups, batch_ramp_steps }: Pick<Config['training'], 'batch_groups' | 'batch_ramp_steps'>,
-  nodes = 1,
-): number {
-  const first = Math.min(batch_groups, Math.max(FIRST.groups, FIRST.part * batch_groups))
-  const grown = batch_ramp_steps > 0 ? Math.min(1, version / batch_ramp_steps) : 1
-  const whole = first + (batch_groups - first) * grown
-  return Math.max(Math.min(batch_groups, MIN_JOINED), Math.ceil(whole / nodes))
 }
 
 export function openCore({ settings, self, seed, restored }: CoreOptions, parts: CoreParts): NodeCore {

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { createCore } from '../../daemon/core/core.ts'
 import type { TrainRequest } from '../../daemon/engine/engine.ts'
 import { randomStream } from '../../daemon/host/random.ts'
-import { batchAt, vouchesFor } from '../../daemon/node/core.ts'
+import { vouchesFor } from '../../daemon/node/core.ts'
 import type { LivePolicy } from '../../daemon/policy/live-policy.ts'
 import { createVolatileDatabase } from '../../daemon/store/database/volatile-database.ts'
 import { createPool } from '../../daemon/store/pool/pool.ts'
@@ -216,16 +216,6 @@ test('a user vouches for all peers, for none or for those named in full', () => 
   expect(vouchesFor([], 'peer')).toBe(false)
   expect(vouchesFor(['one peer', 'peer'], 'peer')).toBe(true)
   expect(vouchesFor(['one peer'], 'peer')).toBe(false)
-})
-
-test('batches grow from a quarter of batch_groups, or four, to all of them', () => {
-  const sizes = (batch_groups: number, batch_ramp_steps: number) =>
-    [0, 1, 50, 99, 100, 10_000].map((version) => batchAt(version, { batch_groups, batch_ramp_steps }))
-  expect(sizes(16, 100)).toEqual([4, 5, 10, 16, 16, 16])
-  expect(sizes(32, 200)).toEqual([8, 9, 14, 20, 20, 32])
-  expect(sizes(6, 100)).toEqual([4, 5, 5, 6, 6, 6])
-  expect(sizes(1, 100)).toEqual([1, 1, 1, 1, 1, 1])
-  expect(sizes(16, 0)).toEqual([16, 16, 16, 16, 16, 16])
 })
 
 test('groups of known peers take the place of own ones, and a busy trainer has fewer own ones written', async () => {

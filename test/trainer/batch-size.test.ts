@@ -1,7 +1,5 @@
-// How many groups of a batch are own ones, and how many foreign.
-
 import { expect, test } from 'vitest'
-import { filledBatch } from '../../daemon/trainer/sharing/batch-size.ts'
+import { batchAt, filledBatch, mostWaiting } from '../../daemon/trainer/batch-size.ts'
 
 test('foreign groups make a batch no larger', () => {
   const own = (batchGroups: number, peers: number) => filledBatch(batchGroups, peers).leastOwn
@@ -15,4 +13,31 @@ test('foreign groups make a batch no larger', () => {
     }
   // Newcomers' groups come on top.
   expect(filledBatch(16, 0)).toEqual({ leastOwn: 16, foreign: 4 })
+})
+
+test('batches grow from a quarter of batch_groups, or four, to all of them', () => {
+  const sizes = (batch_groups: number, batch_ramp_steps: number) =>
+    [0, 1, 50, 99, 100, 10_000].map((version) => batchAt(version, { batch_groups, batch_ramp_steps }))
+  expect(sizes(16, 100)).toEqual([4, 5, 10, 16, 16, 16])
+  expect(sizes(32, 200)).toEqual([8, 9, 14, 20, 20, 32])
+  expect(sizes(6, 100)).toEqual([4, 5, 5, 6, 6, 6])
+  expect(sizes(1, 100)).toEqual([1, 1, 1, 1, 1, 1])
+  expect(sizes(16, 0)).toEqual([16, 16, 16, 16, 16, 16])
+})
+
+test('no rollout that may wait is older than allowed when its turn comes', () => {
+  for (const batch of [1, 4, 7])
+    for (const staleness of [0, 1, 8]) {
+      // The last in line is written at version 0 and waits for all before it, a version a batch.
+      const most = mostWaiting(batch, staleness)
+      const versionsBefore = Math.ceil(most / batch) - 1
+      expect(versionsBefore).toBeLessThanOrEqual(staleness)
+      expect(most).toBeGreaterThanOrEqual(batch)
+    }
+})
+
+test('a batch is written while another is trained on, where any age is allowed', () => {
+  expect(mostWaiting(4, 0)).toBe(4)
+  expect(mostWaiting(4, 1)).toBe(8)
+  expect(mostWaiting(4, 8)).toBe(8)
 })

@@ -6,7 +6,7 @@ import type { Engine, GradientRequest, TrainRequest } from '../../daemon/engine/
 import { randomStream } from '../../daemon/host/random.ts'
 import type { LivePolicy } from '../../daemon/policy/live-policy.ts'
 import { createLearner } from '../../daemon/trainer/learner.ts'
-import { type Finding, type LearnerOptions, type LearnerSettings } from '../../daemon/trainer/learning/contract.ts'
+import type { Finding, LearnerOptions, LearnerSettings } from '../../daemon/trainer/learning/contract.ts'
 import type { Role } from '../../daemon/trainer/roles.ts'
 import { noPairs } from '../../daemon/trainer/sharing/interval.ts'
 import { createJudge } from '../../daemon/trainer/sharing/judge.ts'

@@ -2,7 +2,7 @@
 
 import type { Group } from '../../../protocol/train/index.ts'
 import { chooseBatch } from '../batch.ts'
-import { filledBatch } from '../sharing/batch-size.ts'
+import { filledBatch } from '../batch-size.ts'
 import type { Batch } from './contract.ts'
 import { type Inside, stepsWithoutOwn } from './inside.ts'
 

@@ -2,9 +2,9 @@
 // many foreign groups the next batch may have.
 
 import type { SharingInfo } from '../../../protocol/api/index.ts'
+import { filledBatch } from '../batch-size.ts'
 import { countsOf, evidenceOf } from '../watch.ts'
 import { type Authors, createAuthors } from './authors.ts'
-import { filledBatch } from './batch-size.ts'
 import type { LearnerState } from './evidence.ts'
 import { createJudge, type Judge, type PartProgress } from './judge.ts'
 import type { MeanOwnPart, PartReport } from './mixing/part.ts'

@@ -13,17 +13,9 @@ import {
 } from '../../decoder.ts'
 import { boundSize, type Dimension, showDimension } from '../graph/dimension.ts'
 import { fixed, type Graph, type Value } from '../graph/graph.ts'
-import {
-  add,
-  declareStored,
-  gemm,
-  type Matrix,
-  mul,
-  reshape,
-  rowsOf,
-  type StoredOptions,
-} from '../graph/ops.ts'
+import { add, declareStored, type Matrix, mul, reshape, rowsOf, type StoredOptions } from '../graph/ops.ts'
 import { gatedGelu, gatedSilu, linear, type Rotary, rmsNorm, rotate, softCap } from './blocks.ts'
+import { plusLora } from './lora.ts'
 
 export type Parameters = ReadonlyMap<string, Matrix>
 
@@ -98,9 +90,7 @@ function applied(parameters: Parameters, spec: DecoderSpec, name: string, x: Val
   const plain = linear(x, need(parameters, `${name}.weight`), biasOf(parameters, name))
   const { a, b } = adapterNames(`${name}.weight`)
   if (!spec.adapter || !parameters.has(a)) return plain
-  const { alpha, rank } = spec.adapter
-  const [down, up] = [floats(parameters, a), floats(parameters, b)]
-  return gemm(linear(x, down), up, { transposeB: true, scale: alpha / rank, plus: plain })
+  return plusLora(plain, x, { a: floats(parameters, a), b: floats(parameters, b), adapter: spec.adapter })
 }
 
 /** Query, key or value rows [N, heads * headWidth] from a layer's normed input. Queries and keys are rotated. */
