@@ -90,8 +90,8 @@ export async function playRound(options: RoundOptions, parts: RoundParts): Promi
     await parts.hooks.receive()
     const round = await open(options, parts)
     for (const step of STEPS) {
-      if (options.isVoid?.()) return nothing(round, parts)
       await step(round, options, parts)
+      if (options.isVoid?.()) return nothing(round, parts)
     }
     return { groups: round.groups, tokens: round.tokens }
   } catch (error) {
