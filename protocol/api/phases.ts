@@ -36,7 +36,7 @@ export const PHASES = {
   // Evaluates within it, if a peer is far ahead.
   join: { doing: "joining peers' weights", state: 'TRAINING' },
   export: { doing: 'exporting', state: 'TRAINING', tellsFrom: 0.05 },
-  read: { doing: 'reading the prompt', state: 'GENERATING' },
+  read: { doing: 'reading the prompt', state: 'GENERATING', tellsFrom: 0.05 },
   // The sampler takes on new weights once the answers that run have ended.
   hand: { doing: 'waiting for running answers', state: 'GENERATING' },
   close: { doing: 'closing', state: 'STOPPING', tellsFrom: 0.3 },

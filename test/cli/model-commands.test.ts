@@ -7,11 +7,17 @@ import { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Io } from '../../daemon/cli/contract.ts'
+import { contextConfig } from '../../daemon/cli/load-config.ts'
+import { answer } from '../../daemon/cli/model/answer.ts'
+import { openModel } from '../../daemon/cli/model/open.ts'
+import type { Engine } from '../../daemon/engine/engine.ts'
 import { createCore } from '../../daemon/engine/onnx/core.ts'
 import { loadModel, type Model } from '../../daemon/policy/model.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { startHub } from '../policy/hub-server.ts'
-import { freshHome, waggle } from './run-cli.ts'
+import { contextFor, freshHome, removeHomes, waggle } from './run-cli.ts'
+
+afterAll(removeHomes)
 
 const DEFAULT = fileURLToPath(new URL('../../models/default', import.meta.url))
 let model: Model
@@ -149,6 +155,35 @@ describe('score with a model', () => {
   })
 })
 
+const GREEDY = { temperature: 0, seed: 1, maxNewTokens: 8, stopStrings: [] }
+/** The default model in its engine, with what was asked of it, and a Ctrl-C. */
+async function openedHere(onCall: (call: number, interrupt: () => void) => void = () => {}) {
+  let interrupt = (): void => {}
+  const plain = contextFor({ home })
+  const io: Io = {
+    ...plain.io,
+    onSignal(handler) {
+      interrupt = () => handler('SIGINT')
+      return () => {}
+    },
+  }
+  const context = { ...plain, io }
+  const { engine } = await openModel(context, contextConfig(plain).config, model)
+  const calls: { length: number; reused: number | undefined }[] = []
+  const watched: Engine = {
+    ...engine,
+    async generate(request, options) {
+      const call = { length: request.samples[0]!.prompt.length, reused: undefined as number | undefined }
+      onCall(calls.push(call), interrupt)
+      const samples = await engine.generate(request, options)
+      call.reused = samples[0]!.reused
+      return samples
+    },
+  }
+  const opened = { model, engine: watched, close: () => engine.close() }
+  return { opened, context, calls }
+}
+
 describe('generate and chat', () => {
   test('an answer ends with the text that --stop names, or goes on without', async () => {
     const asked = [
@@ -223,6 +258,35 @@ describe('generate and chat', () => {
     expect(stdout.startsWith(answer)).toBe(true)
     // After /new the model is asked as at first.
     expect(stdout.trimEnd().endsWith(answer.trimEnd())).toBe(true)
+  })
+
+  test('a long prompt is read in pieces, none of them twice, and answered as if it had been read at once', async () => {
+    const { opened, context, calls } = await openedHere()
+    const long = { prompt: model.tokenizer.encode('What is 2 + 2? '.repeat(60)), sampling: GREEDY }
+    const { text } = await answer(long, opened, context, () => {})
+    const ends = calls.map(({ length }) => length)
+    expect(ends).toEqual(
+      [128, 256, 384, 512, 640, 768, 896]
+        .filter((end) => end < long.prompt.length)
+        .concat(long.prompt.length),
+    )
+    expect(calls.map(({ reused }) => reused)).toEqual(ends.map((_, i) => (i === 0 ? undefined : ends[i - 1])))
+    const [whole] = await opened.engine.generate({
+      ...GREEDY,
+      samples: [{ prompt: long.prompt, seed: 1 }],
+      stopTokens: model.tokenizer.stopTokens,
+    })
+    expect(text).toBe(model.tokenizer.decodeCompletion(whole!.tokens))
+    await opened.close()
+  })
+
+  test('Ctrl-C while a prompt is read ends it after the piece that is under way', async () => {
+    const { opened, context, calls } = await openedHere((call, interrupt) => void (call === 2 && interrupt()))
+    const long = { prompt: model.tokenizer.encode('What is 2 + 2? '.repeat(60)), sampling: GREEDY }
+    const { text, sample } = await answer(long, opened, context, () => {})
+    expect([text, sample.tokens.length, sample.finish]).toEqual(['', 0, 'aborted'])
+    expect(calls.map(({ length }) => length)).toEqual([128, 256, long.prompt.length])
+    await opened.close()
   })
 
   test('options that make no sense are refused', async () => {

@@ -1,6 +1,6 @@
 // One answer of a model, printed while it is sampled. Ctrl-C stops the answer, not the program.
 
-import type { Sample } from '../../engine/engine.ts'
+import type { Engine, Sample } from '../../engine/engine.ts'
 import type { Model } from '../../policy/model.ts'
 import type { Context } from '../contract.ts'
 import { withProgress } from '../text/progress.ts'
@@ -15,48 +15,77 @@ export interface Answer {
   sample: Sample
 }
 
+/** Read in one call, so that a long prompt shows how far it is and Ctrl-C need not wait for its end. */
+const PIECE_TOKENS = 128
+
+/** `read`: how many tokens at the start of the prompt the engine has seen already, in this conversation. */
 export async function answer(
-  { prompt, sampling, drawn = 0 }: { prompt: Int32Array; sampling: Asked; drawn?: number },
+  {
+    prompt,
+    sampling,
+    drawn = 0,
+    read = 0,
+  }: { prompt: Int32Array; sampling: Asked; drawn?: number; read?: number },
   { model, engine }: OpenedModel<Model>,
   context: Pick<Context, 'io' | 'quiet' | 'say'>,
   write: (text: string) => void,
 ): Promise<Answer> {
   const { seed, maxNewTokens, ...distribution } = sampling
-  const started = Promise.withResolvers<void>()
-  const reading = withProgress(context, 'read', {}, () => started.promise)
-  // The line of progress is cleared before the answer begins.
-  let isClear = false
-  void reading.then(() => {
-    isClear = true
-    for (const token of early.splice(0)) stream.push(token)
-  })
-  const early: number[] = []
   const stream = createTextStream(model, write)
   const room = model.spec.contextLength - prompt.length
   const stop = new AbortController()
+  const { signal } = stop
   const off = context.io.onSignal(() => stop.abort())
+  // The line of progress is cleared before the answer begins.
+  const early: number[] = []
+  let take = (token: number): void => void early.push(token)
   try {
-    const [sample] = await engine.generate(
-      {
-        ...distribution,
-        samples: [{ prompt, seed, drawn }],
-        maxNewTokens: Math.max(1, Math.min(maxNewTokens, room)),
-        stopTokens: model.tokenizer.stopTokens,
-      },
-      {
-        signal: stop.signal,
-        onToken({ token }) {
-          started.resolve()
-          if (isClear) stream.push(token)
-          else early.push(token)
+    const size = { unit: 'tokens', total: prompt.length - read } as const
+    const { written } = await withProgress(context, 'read', size, async (at) => {
+      await readAhead({ prompt, read }, engine, { signal, onRead: at })
+      const started = Promise.withResolvers<void>()
+      const written = engine.generate(
+        {
+          ...distribution,
+          samples: [{ prompt, seed, drawn }],
+          maxNewTokens: Math.max(1, Math.min(maxNewTokens, room)),
+          stopTokens: model.tokenizer.stopTokens,
+          isConversation: true,
         },
-      },
-    )
-    started.resolve()
-    await reading
+        {
+          signal,
+          onToken({ token }) {
+            take(token)
+            started.resolve()
+          },
+        },
+      )
+      await Promise.race([started.promise, written])
+      return { written }
+    })
+    take = (token) => stream.push(token)
+    for (const token of early) take(token)
+    const [sample] = await written
     return { text: stream.end(sample!.tokens), sample: sample! }
   } finally {
-    started.resolve()
     off()
+  }
+}
+
+/** Reads a prompt in pieces, but for the last. The engine keeps what it has read for the call that follows. */
+async function readAhead(
+  { prompt, read }: { prompt: Int32Array; read: number },
+  engine: Engine,
+  { signal, onRead }: { signal: AbortSignal; onRead: (tokens: number) => void },
+): Promise<void> {
+  for (let end = read + PIECE_TOKENS; end < prompt.length && !signal.aborted; end += PIECE_TOKENS) {
+    const samples = [{ prompt: prompt.subarray(0, end), seed: 0 }]
+    const [sample] = await engine.generate(
+      { samples, temperature: 0, maxNewTokens: 1, stopTokens: [], isConversation: true },
+      { signal },
+    )
+    onRead(end - read)
+    // An engine that keeps nothing would read everything again each time.
+    if (end >= 2 * PIECE_TOKENS && !sample!.reused) return
   }
 }

@@ -29,6 +29,7 @@ export async function run(context: Context): Promise<number> {
   const opening: ChatMessage[] = system === undefined ? [] : [{ role: 'system', content: system }]
   let messages = [...opening]
   let drawn = 0
+  let before: Int32Array = new Int32Array()
   const lines = createInterface({
     input: io.stdin,
     prompt: '> ',
@@ -53,13 +54,21 @@ export async function run(context: Context): Promise<number> {
         const prompt = fitting(next, opening.length, opened.model, say)
         if (prompt) {
           answering = true
-          const { text, sample } = await answer({ ...prompt, sampling, drawn }, opened, context, (part) =>
-            io.stdout.write(part),
+          const read = sharedLength(before, prompt.prompt)
+          const { text, sample } = await answer(
+            { ...prompt, sampling, drawn, read },
+            opened,
+            context,
+            (part) => io.stdout.write(part),
           )
           answering = false
           io.stdout.write('\n')
-          drawn += sample.tokens.length
-          messages = [...prompt.messages, { role: 'assistant', content: text }]
+          // Stopped before its first token, it was never asked.
+          if (sample.tokens.length > 0) {
+            before = prompt.prompt
+            drawn += sample.tokens.length
+            messages = [...prompt.messages, { role: 'assistant', content: text }]
+          }
         }
       }
       ask()
@@ -69,6 +78,11 @@ export async function run(context: Context): Promise<number> {
     lines.close()
     await opened.close()
   }
+}
+
+function sharedLength(a: Int32Array, b: Int32Array): number {
+  const end = a.findIndex((token, i) => token !== b[i])
+  return end < 0 ? a.length : end
 }
 
 /** The conversation as tokens. If it does not fit into the context, the oldest turns are dropped. */
