@@ -3,8 +3,10 @@
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { contextFor, freshHome, waggle } from './run-cli.ts'
+import { afterAll, expect, test } from 'vitest'
+import { contextFor, freshHome, removeHomes, waggle } from './run-cli.ts'
+
+afterAll(removeHomes)
 
 const homeWith = (config: string): string => {
   const home = freshHome()

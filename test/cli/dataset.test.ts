@@ -2,8 +2,10 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { freshHome, waggle } from './run-cli.ts'
+import { afterAll, expect, test } from 'vitest'
+import { freshHome, removeHomes, waggle } from './run-cli.ts'
+
+afterAll(removeHomes)
 
 function homeWith(rows: string): string {
   const home = freshHome()

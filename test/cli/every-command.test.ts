@@ -6,7 +6,9 @@ import { takesOption } from '../../daemon/cli/context.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'
 import { EXIT } from '../../protocol/errors.ts'
 import { type Daemon, killAll, startDaemon } from '../e2e/daemon.ts'
-import { freshHome, waggle } from './run-cli.ts'
+import { freshHome, removeHomes, waggle } from './run-cli.ts'
+
+afterAll(removeHomes)
 
 interface Line {
   /** Words after the name, for JSON from a running node; or why there is none. */

@@ -3,7 +3,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startControlServer } from '../../daemon/control/api/server.ts'
 import { type AdapterSpec, type DecoderSpec, trainableShapes } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
@@ -15,7 +15,9 @@ import { createCheckpoints } from '../../daemon/store/checkpoints/checkpoints.ts
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { saveNode } from '../../daemon/trainer/checkpoints/checkpointing.ts'
 import { createScriptedNode } from '../control/scripted-node.ts'
-import { freshHome, waggle } from './run-cli.ts'
+import { freshHome, removeHomes, waggle } from './run-cli.ts'
+
+afterAll(removeHomes)
 
 const DEFAULT = fileURLToPath(new URL('../../models/default', import.meta.url))
 const ADAPTER: AdapterSpec = { rank: 2, alpha: 4, targets: ['q_proj', 'up_proj'] }

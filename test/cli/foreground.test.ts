@@ -1,11 +1,13 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import { type ControlServer, startControlServer } from '../../daemon/control/api/server.ts'
 import type { NodeHandle, RunOptions } from '../../daemon/control/node/node.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import { peerName } from '../../protocol/text.ts'
 import { createScriptedNode, OTHER, type ScriptedNode, SELF } from '../control/scripted-node.ts'
-import { freshHome, waggle } from './run-cli.ts'
+import { freshHome, removeHomes, waggle } from './run-cli.ts'
+
+afterAll(removeHomes)
 
 interface Started {
   runNode: (options: RunOptions) => Promise<NodeHandle>

@@ -1,10 +1,12 @@
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { startControlServer } from '../../daemon/control/api/server.ts'
 import type { EventBody } from '../../protocol/api/index.ts'
 import { createScriptedNode } from '../control/scripted-node.ts'
-import { freshHome, waggle } from './run-cli.ts'
+import { freshHome, removeHomes, waggle } from './run-cli.ts'
+
+afterAll(removeHomes)
 
 const line = (body: EventBody, id = 1): string =>
   `${JSON.stringify({ v: 1, id, time: 1_700_000_000_000, ...body })}\n`

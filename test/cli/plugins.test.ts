@@ -4,9 +4,11 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { TEMPLATES } from '../../daemon/cli/plugins/templates.ts'
-import { freshHome, type Result, waggle } from './run-cli.ts'
+import { freshHome, type Result, removeHomes, waggle } from './run-cli.ts'
+
+afterAll(removeHomes)
 
 const homeWith = (config: string): string => {
   const home = freshHome()

@@ -3,11 +3,13 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { boundedOutput } from '../../daemon/cli/text/bounded-output.ts'
 import { peerName } from '../../protocol/text.ts'
 import { OTHER } from '../control/scripted-node.ts'
-import { freshHome } from './run-cli.ts'
+import { freshHome, removeHomes } from './run-cli.ts'
+
+afterAll(removeHomes)
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const REAL = join(ROOT, 'daemon/cli/waggle.ts')

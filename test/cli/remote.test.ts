@@ -4,7 +4,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ControlServer, startControlServer } from '../../daemon/control/api/server.ts'
 import { peerName } from '../../protocol/text.ts'
 import { createScriptedNode, SELF } from '../control/scripted-node.ts'
-import { freshHome, waggle } from './run-cli.ts'
+import { freshHome, removeHomes, waggle } from './run-cli.ts'
+
+afterAll(removeHomes)
 
 let home = ''
 let server: ControlServer

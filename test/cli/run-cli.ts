@@ -3,7 +3,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { afterAll } from 'vitest'
 import { createContext } from '../../daemon/cli/context.ts'
 import type { Context, Io } from '../../daemon/cli/contract.ts'
 import { main } from '../../daemon/cli/run.ts'
@@ -29,11 +28,11 @@ export interface CliOptions {
 }
 
 const homes: string[] = []
-afterAll(() => {
-  for (const home of homes) rmSync(home, { recursive: true, force: true })
-})
+/** Called by every file that makes homes, after its tests. */
+export function removeHomes(): void {
+  for (const home of homes.splice(0)) rmSync(home, { recursive: true, force: true })
+}
 
-/** Removed after the tests of the file. */
 export function freshHome(): string {
   const home = mkdtempSync(join(tmpdir(), 'waggle-cli-'))
   homes.push(home)

@@ -3,13 +3,15 @@ import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import type { Finding } from '../../daemon/cli/doctor/finding.ts'
 import { machineHere } from '../../daemon/cli/doctor/here.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'
 import { PRESET_NAMES, proposePreset } from '../../daemon/config/presets.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
-import { freshHome, waggle } from './run-cli.ts'
+import { freshHome, removeHomes, waggle } from './run-cli.ts'
+
+afterAll(removeHomes)
 
 describe('init', () => {
   test('writes every key with its default, so that taking away the # changes nothing', async () => {

@@ -1,8 +1,10 @@
 // What a person is told where a word, a variable or a file is wrong: the place that it came from, and a command to type.
 
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { EVENT_TYPES } from '../../protocol/api/index.ts'
-import { freshHome, waggle } from './run-cli.ts'
+import { freshHome, removeHomes, waggle } from './run-cli.ts'
+
+afterAll(removeHomes)
 
 test('suggested commands keep the home that was given', async () => {
   const { stderr } = await waggle(['status', '--home', './my home'])

@@ -1,8 +1,10 @@
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import type { Context } from '../../daemon/cli/contract.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'
 import { runTopCommand, topCommands, wordsOf } from '../../daemon/cli/top-commands.ts'
-import { contextFor, freshHome } from './run-cli.ts'
+import { contextFor, freshHome, removeHomes } from './run-cli.ts'
+
+afterAll(removeHomes)
 
 const context = (options: Record<string, string> = {}): Context =>
   contextFor({ home: freshHome(), ...options })

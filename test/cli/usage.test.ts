@@ -1,9 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { COMMANDS } from '../../daemon/cli/table.ts'
 import { ERROR_CODES } from '../../protocol/errors.ts'
-import { freshHome, waggle } from './run-cli.ts'
+import { freshHome, removeHomes, waggle } from './run-cli.ts'
+
+afterAll(removeHomes)
 
 describe('help', () => {
   test('without a command lists all of them', async () => {

@@ -2,7 +2,7 @@
 
 import { PassThrough } from 'node:stream'
 import { render } from 'ink'
-import { afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 import type { GroupView, SeriesPoint, Snapshot } from '../../protocol/api/index.ts'
 import { App, type AppProps } from '../../tui/app.tsx'
 import type { Reply } from '../../tui/commands.ts'
@@ -11,11 +11,6 @@ import type { Sink } from '../../tui/screen/sink.ts'
 import { createTheme } from '../../tui/screen/theme.ts'
 import { createScriptedNode } from '../control/scripted-node.ts'
 import { type Emulator, openSink, readyStore, scriptedClient, until } from './screen.ts'
-
-const ends: Array<() => void> = []
-afterEach(() => {
-  for (const end of ends.splice(0)) end()
-})
 
 export interface Screen {
   emulator: Emulator
@@ -104,7 +99,7 @@ export async function show({
     patchConsole: false,
   })
   sink.on('resize', () => app.rerender(<App {...props} size={{ columns: sink.columns, rows: sink.rows }} />))
-  ends.push(() => {
+  onTestFinished(() => {
     store.close()
     app.unmount()
   })

@@ -47,7 +47,7 @@ test('120 sockets that never begin a handshake do not keep peers out', async () 
   await holdOpen(victim.address, 120)
   for (let i = 0; i < 5; i++) {
     const honest = await startNode()
-    const joined = await honest.swarm.join(victim.address, { signal: AbortSignal.timeout(3000) })
+    const joined = await honest.swarm.join(victim.address, { signal: AbortSignal.timeout(15_000) })
     expect(joined).toMatchObject({ state: 'connected' })
   }
 })
@@ -59,7 +59,7 @@ test('with 31 silent identities in 32 places, a newcomer can join and send, and 
   for (let i = 0; i < 31; i++) await startRawAttacker(victim.address)
   expect(victim.swarm.counters().connected).toBe(32)
   const newcomer = await startNode()
-  const joined = await newcomer.swarm.join(victim.address, { signal: AbortSignal.timeout(3000) })
+  const joined = await newcomer.swarm.join(victim.address, { signal: AbortSignal.timeout(15_000) })
   expect(joined).toMatchObject({ state: 'connected' })
   await until('gossip', () => newcomer.swarm.peers().some(({ mesh }) => mesh))
   await newcomer.swarm.publish(draft(1))
