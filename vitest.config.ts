@@ -1,4 +1,18 @@
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** Files that take long for their size. The first to start would otherwise be the largest. */
+const SLOW = /\/test\/(docs\/run|e2e\/|sim\/|trainer\/(learning|attacks))/
+
+/** Starts the slow files early, so that none runs alone at the end, and one at a time, since they start processes. */
+class SlowEarly extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    const slow = sorted.filter(({ moduleId }) => SLOW.test(moduleId)).reverse()
+    const quick = sorted.filter(({ moduleId }) => !SLOW.test(moduleId))
+    return [...quick.flatMap((file, i) => (i % 5 === 0 ? [...slow.splice(0, 1), file] : [file])), ...slow]
+  }
+}
 
 export default defineConfig({
   test: {
@@ -7,5 +21,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     pool: 'forks',
     maxWorkers: 2,
+    // A process runs many files, and imports only once what they test.
+    isolate: false,
+    sequence: { sequencer: SlowEarly },
   },
 })
