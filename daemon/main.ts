@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import { homedir, hostname } from 'node:os'
 import { PACKAGE_ROOT } from '../protocol/package.ts'
+import { nameForClients } from './agents/index.ts'
 import { createLiveConfig } from './config/live.ts'
 import { createJournal } from './control/journal/journal.ts'
 import { createShowcase } from './control/journal/showcase.ts'
@@ -28,7 +29,7 @@ import { openPolicies } from './node/policy.ts'
 import { createReconfigure } from './node/reconfigure.ts'
 import { openRounds } from './node/rounds.ts'
 import { checkpointInfo, createSaving } from './node/saving.ts'
-import { openNodeServing, shownModel } from './node/serving.ts'
+import { openNodeServing } from './node/serving.ts'
 import type { Root } from './node/start/start.ts'
 import { createNodeState, type Wishes } from './node/state.ts'
 import { surviveStreamErrors } from './node/stream-errors.ts'
@@ -306,7 +307,7 @@ export const run: Root = async (
   closers.add(loops.end)
 
   // ── Agents, and whoever is served ───────────────────────────────────────
-  const asked = { config, paths, model: shownModel(found.name), conversation: models.plan.conversation }
+  const asked = { config, paths, model: nameForClients(found.name), conversation: models.plan.conversation }
   const clock = { now, monotonic, after, randomBytes }
   const serving = await openNodeServing(asked, { policy, closers, log: journal.log, ...clock })
   const agents = await openAgents(

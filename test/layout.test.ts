@@ -128,9 +128,11 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/host',
     'daemon/wiring',
   ],
-  // Looks at what a model does, without a node.
+  // Looks at what a model does, and serves it, without a node.
   'daemon/cli/model': [
     'protocol',
+    'daemon/agents',
+    'daemon/http',
     'daemon/cli',
     'daemon/config',
     'daemon/control',

@@ -8,5 +8,5 @@ export { type NemoGymOptions, openNemoGym } from './environments/nemo-gym/nemo-g
 export { type Row, rowsIn } from './environments/nemo-gym/rows.ts'
 export { type OpenEnvOptions, openOpenEnv } from './environments/openenv/openenv.ts'
 export { openGateway } from './gateway.ts'
-export { openServe, type ServeOptions } from './serve.ts'
+export { nameForClients, openServe, type ServeOptions } from './serve.ts'
 export type { Serving } from './serving/serving.ts'

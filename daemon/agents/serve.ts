@@ -1,6 +1,7 @@
 // Assembles serving: dialects that let a request choose its distribution, answers that go before rollouts, and the
 // server at an address of its own, if it has one.
 
+import { basename, isAbsolute } from 'node:path'
 import type { Sampler, Sampling } from '../engine/engine.ts'
 import type { Tokenizer } from '../policy/tokens/tokenizer.ts'
 import { createDialects } from './dialects/all.ts'
@@ -46,6 +47,11 @@ export interface ServeParts {
   monotonic(): number
   after(ms: number, run: () => void): () => void
   randomBytes(size: number): Buffer
+}
+
+/** The name of a model for clients. A path would tell them where this machine keeps its files. */
+export function nameForClients(name: string): string {
+  return isAbsolute(name) ? basename(name).replace(/\.gguf$/i, '') : name
 }
 
 export async function openServe(options: ServeOptions, parts: ServeParts): Promise<Serving> {

@@ -1,6 +1,5 @@
 // Opens serving and connects it to the node's policy. It answers while the node is paused, too: somebody waits.
 
-import { basename, isAbsolute } from 'node:path'
 import { openServe, type Serving } from '../agents/index.ts'
 import type { Paths } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'
@@ -28,11 +27,6 @@ interface ServingParts {
   monotonic(): number
   after(ms: number, run: () => void): () => void
   randomBytes(size: number): Buffer
-}
-
-/** The name of a model for clients. A path would tell them where this machine keeps its files. */
-export function shownModel(name: string): string {
-  return isAbsolute(name) ? basename(name).replace(/\.gguf$/i, '') : name
 }
 
 export async function openNodeServing(

@@ -74,6 +74,7 @@ const LINES: Record<string, Line> = {
   },
   reload: { json: [] },
   leave: { json: [] },
+  serve: { json: 'does not end; test/cli/serve.test.ts', wrong: [['/nonexistent/model']] },
   score: { json: ['base_conversion'], wrong: [['base_conversoin'], ['base_conversion', '--seed', 'x']] },
   generate: {
     json: ['1 + 1 =', '--max-tokens', '2'],

@@ -69,6 +69,18 @@ export const USE_MODEL: readonly Command[] = [
     load: () => import('../commands/use-model/chat.ts'),
   },
   {
+    name: 'serve',
+    group: 'Run',
+    summary: 'answer programs with a model, without training',
+    details:
+      'Works without a daemon; a node serves with serve.listen. Speaks the APIs of OpenAI, Anthropic and Ollama; the key is in serve.key in the home, and the address is serve.listen (127.0.0.1:4390). The default model is this home’s newest checkpoint.',
+    arguments: [{ name: 'model', summary: 'a folder, a GGUF file, or org/name on the hub' }],
+    options: MODEL_OPTIONS,
+    examples: [['waggle serve ./model.gguf', 'for Open WebUI, an editor or a script']],
+    stays: true,
+    load: () => import('../commands/use-model/serve.ts'),
+  },
+  {
     name: 'export',
     group: 'Steer',
     summary: 'export a run as a table, or the newest checkpoint for other tools',

@@ -1,0 +1,51 @@
+// waggle serve: answers programs with a model, over HTTP, until it is stopped. Works without a daemon; nothing is trained.
+
+import { servingText } from '../../../../protocol/api/index.ts'
+import type { Context } from '../../context.ts'
+import { contextConfig } from '../../load-config.ts'
+import { loadAsked } from '../../model/checkpoint.ts'
+import { openModel } from '../../model/open.ts'
+import { serveModel } from '../../model/serve-model.ts'
+
+/** How often a line tells what was answered, if anything was. */
+const TELL_MS = 10_000
+
+export async function run(given: Context): Promise<number> {
+  const [named] = given.arguments
+  const context = named === undefined ? given : { ...given, options: { ...given.options, model: named } }
+  const { io, json, out, say, paths } = context
+  const { config } = contextConfig(context)
+  const { model, name } = await loadAsked(context)
+  const opened = await openModel(context, config, model)
+  const stop = new AbortController()
+  const off = io.onSignal(() => stop.abort())
+  try {
+    const serving = await serveModel(opened, {
+      ...{ config, paths, name: context.options.model === undefined ? model.directory : name },
+      log: (_, message) => say(message),
+    })
+    const { model: id, maxTokens } = serving.info()
+    if (json) out(JSON.stringify({ v: 1, url: serving.url, model: id, key_file: paths.serveKey, maxTokens }))
+    say(`${name}, as "${id}", conversations of up to ${maxTokens} tokens`)
+    say(`  at   ${serving.url}/v1 (OpenAI), ${serving.url} (Anthropic, Ollama)`)
+    say(`  key  in ${paths.serveKey}`)
+    say('Ctrl-C ends it.')
+    let told = 0
+    const telling = setInterval(() => {
+      const info = serving.info()
+      const seen = info.answered + info.abandoned + info.refused
+      if (seen > told || info.running > 0) say(servingText(info))
+      told = seen
+    }, TELL_MS)
+    await new Promise<void>((resolve) => {
+      if (stop.signal.aborted) resolve()
+      stop.signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+    clearInterval(telling)
+    await serving.close()
+    return 0
+  } finally {
+    off()
+    await opened.close()
+  }
+}
