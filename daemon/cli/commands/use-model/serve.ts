@@ -1,7 +1,7 @@
 // waggle serve: answers programs with a model, over HTTP, until it is stopped. Works without a daemon; nothing is trained.
 
 import { servingText } from '../../../../protocol/api/index.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { contextConfig } from '../../load-config.ts'
 import { loadAsked } from '../../model/checkpoint.ts'
 import { openModel } from '../../model/open.ts'
