@@ -19,6 +19,14 @@ export interface TeacherOfTask {
   task: string
 }
 
+/** A teacher that could be asked. */
+export interface Candidate extends TeacherOfTask {
+  /** Another one than before: it is worth another look. */
+  version: number
+  /** Its own word about its accuracy. */
+  claim?: number | undefined
+}
+
 export interface Listening extends TeacherOfTask {
   /** Above 0, up to 1. */
   weight: number
@@ -33,7 +41,7 @@ export interface Gate {
   /** The verified score of a teacher's answer. */
   answered(by: TeacherOfTask & { version: number }, score: number): void
   /** Whom to ask next, of these; undefined if nobody's answers could change anything. */
-  next(among: readonly (TeacherOfTask & { claim?: number | undefined })[]): TeacherOfTask | undefined
+  next(among: readonly Candidate[]): Candidate | undefined
   /** The teacher of a task, the one that is furthest ahead; undefined if none is. */
   teacherOf(task: string, among: readonly string[]): Listening | undefined
   /** All who are listened to. */
@@ -123,18 +131,19 @@ export function createGate({ margin, full }: GateOptions): Gate {
     },
 
     next(among) {
-      const open = among.filter(({ claim, ...by }) => {
+      const countOf = (by: Candidate): number => {
+        const one = known.get(keyOf(by))
+        return one ? (one.version === by.version ? 1 : CHANGED) * one.pool.count : 0
+      }
+      const open = among.filter((by) => {
         const mine = own.get(by.task)
         // A claim may spare a trial, and never replaces one.
-        if (!mine || (claim !== undefined && claim <= meanOf(mine))) return false
-        const one = known.get(keyOf(by))
-        if (!one || one.pool.count < FEWEST) return true
-        const { lead, error } = leadOf(one)!
-        return one.pool.count < ENOUGH && lead + error > margin
+        if (!mine || (by.claim !== undefined && by.claim <= meanOf(mine))) return false
+        if (countOf(by) < FEWEST) return true
+        const { lead, error } = leadOf(known.get(keyOf(by)))!
+        return countOf(by) < ENOUGH && lead + error > margin
       })
-      const countOf = (by: TeacherOfTask): number => known.get(keyOf(by))?.pool.count ?? 0
-      const [first] = open.sort((a, b) => countOf(a) - countOf(b))
-      return first && { teacher: first.teacher, task: first.task }
+      return open.sort((a, b) => countOf(a) - countOf(b))[0]
     },
 
     teacherOf(task, among) {

@@ -39,6 +39,8 @@ const BEGIN = 'begin'
 const PEERS = 'peers'
 /** Of a task, for trials. */
 const MAX_PROMPTS = 64
+/** Steps after which this model counts as another teacher of itself. */
+const STEPS = 16
 
 /** A prompt that this node has answered itself, and a group of its answers if one is right. */
 interface Answered {
@@ -78,13 +80,15 @@ export function createTeaching(name: string, options: Settings): Hooks {
     const infos = new Map(context.teachers().map((one) => [one.name, one]))
     const pairs = namesNow(context).flatMap((teacher) =>
       tasks.map((task) => {
-        const claim = infos.get(teacher)?.claims.find((one) => one.task === task)?.accuracy
-        return { teacher, task, claim }
+        const info = infos.get(teacher)
+        // This model changes as it learns, and so does what it makes of an example.
+        const version = info?.version ?? (isSelf(teacher) ? Math.floor(context.step / STEPS) : 0)
+        return { teacher, task, version, claim: info?.claims.find((one) => one.task === task)?.accuracy }
       }),
     )
     const chosen = gate.next(pairs)
     if (!chosen) return
-    const { teacher, task } = chosen
+    const { teacher, task, version } = chosen
     const random = context.random(`trial/${context.step}`)
     const all = (prompts.get(task) ?? []).filter(({ group }) => teacher !== 'example' || group)
     const questions = Array.from({ length: Math.min(options.trials, all.length) }, () => {
@@ -93,7 +97,7 @@ export function createTeaching(name: string, options: Settings): Hooks {
       return { prompt, ...(rewrite && { rewrite }) }
     }).filter(({ rewrite }) => rewrite !== undefined || !isSelf(teacher))
     if (questions.length === 0) return
-    const by = { ...chosen, version: infos.get(teacher)?.version ?? 0 }
+    const by = { teacher, task, version }
     const answers = await context.answer(questions, isSelf(teacher) ? {} : { teacher })
     context.metric(
       'trial_tokens',

@@ -3,6 +3,8 @@ import { createGate, type Gate } from '../../../plugins/corrections/teachers/gat
 
 const OPTIONS = { margin: 0.02, full: 0.1 }
 const BY = { teacher: 'peer/a', task: 'sorting' }
+/** The same, to be asked. */
+const ASK = { ...BY, version: 1 }
 
 /** Scores that are 1 in this share, evenly spread. */
 const scores = (share: number, count: number): number[] =>
@@ -56,15 +58,24 @@ test('of several teachers the most accurate teaches', () => {
 
 test('whoever has answered least is asked next, and nobody whose answers cannot matter', () => {
   const gate = learnt(0.5, 0.1, 40)
-  expect(gate.next([BY])).toBeUndefined()
-  expect(gate.next([BY, { ...BY, teacher: 'peer/b' }])).toEqual({ ...BY, teacher: 'peer/b' })
+  expect(gate.next([ASK])).toBeUndefined()
+  expect(gate.next([ASK, { ...ASK, teacher: 'peer/b' }])).toEqual({ ...ASK, teacher: 'peer/b' })
   // A claim spares a trial, and is no evidence.
-  expect(gate.next([{ ...BY, teacher: 'peer/b', claim: 0.4 }])).toBeUndefined()
-  expect(gate.next([{ ...BY, teacher: 'peer/b', claim: 1 }])).toBeDefined()
+  expect(gate.next([{ ...ASK, teacher: 'peer/b', claim: 0.4 }])).toBeUndefined()
+  expect(gate.next([{ ...ASK, teacher: 'peer/b', claim: 1 }])).toBeDefined()
   expect(gate.teacherOf(BY.task, ['peer/b'])).toBeUndefined()
   // Without own answers there is nothing to compare with.
-  expect(gate.next([{ ...BY, task: 'fractions' }])).toBeUndefined()
-  expect(learnt(0.1, 0.6, 256).next([BY])).toBeUndefined()
+  expect(gate.next([{ ...ASK, task: 'fractions' }])).toBeUndefined()
+  expect(learnt(0.1, 0.6, 256).next([ASK])).toBeUndefined()
+})
+
+test('a teacher that was given up is tried again once it has changed, and not for long', () => {
+  const gate = learnt(0.5, 0.1, 32)
+  expect(gate.next([ASK])).toBeUndefined()
+  const changed = { ...ASK, version: 2 }
+  expect(gate.next([changed])).toEqual(changed)
+  for (const score of scores(0.1, 8)) gate.answered(changed, score)
+  expect(gate.next([changed])).toBeUndefined()
 })
 
 test('earlier answers count less once a teacher has changed', () => {
