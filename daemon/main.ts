@@ -225,6 +225,7 @@ export const run: Root = async (
       mustWait: () => wishes.paused || limits.mustWait(),
       joined: meta?.joined,
       hasTeacher: hasTeacher(host),
+      alarm: (message) => core?.alarm(message),
     },
   )
 

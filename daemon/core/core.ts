@@ -49,6 +49,8 @@ export interface NodeCore {
    */
   onForeignGroup(group: Group): boolean
   onEvaluation(accuracy: number, prompts: number): void
+  /** Peers' weights have done harm: training goes back to an earlier checkpoint. */
+  alarm(message: string): void
   /** Useful groups that have not been trained on, oldest first. */
   waiting(origin: OwnOrForeign): Group[]
   /**
@@ -152,6 +154,7 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
       return { waiting: waiting('own').length, due }
     },
     onEvaluation: learner.evaluation,
+    alarm: learner.alarm,
     isThrownAway: rollBack.isThrownAway,
     handleAlarms: learner.handleAlarms,
     testNewcomers: learner.testNewcomers,

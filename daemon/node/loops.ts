@@ -56,7 +56,7 @@ interface LoopsParts {
   /** Paused by the user, or held back by limits. */
   mustWait(): boolean
   record: Pick<TrainingRecord, 'step'>
-  heads: Pick<NodeHeads, 'exchange'>
+  heads: Pick<NodeHeads, 'exchange' | 'ownGroup'>
 }
 
 export interface Loops {
@@ -124,6 +124,7 @@ export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsP
       async onGroup(group) {
         journal.group(group, 'own')
         const { isShared } = core.onOwnGroup(group)
+        parts.heads.ownGroup(group)
         // Wakes the train loop even if the group is not used, since a guard may have acted.
         changed.wake()
         if (isShared) await publish(group)

@@ -124,8 +124,10 @@ export function createSaving(parts: SavingParts): Saving {
       await plugins.restore(policy.reference().version, earlier?.plugins ?? [])
       await policies.restoreRoles(earlier)
       record.goBack(earlier?.state.version ?? 0)
-      parts.heads.goBack(earlier && trainedMeta(earlier.checkpoint.manifest.meta).joined)
-      return { step: earlier?.state.version ?? 0 }
+      const step = earlier?.state.version ?? 0
+      const joined = earlier && trainedMeta(earlier.checkpoint.manifest.meta).joined
+      parts.heads.goBack({ step, joined })
+      return { step }
     },
 
     async rest() {

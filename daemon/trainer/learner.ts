@@ -71,6 +71,10 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       state.pending.push(...guards.evaluation(accuracy, prompts))
     },
 
+    alarm(message) {
+      state.pending.push({ guard: 'weights', message, rollBack: true })
+    },
+
     sharing: () => (knowsPeers(inside) ? record.info() : undefined),
 
     state() {

@@ -2,7 +2,7 @@
 
 import { bytes, count, percent } from './format.ts'
 import type { WeightsMet } from './requests.ts'
-import type { HeadsInfo } from './snapshot.ts'
+import type { HeadsInfo, HeadTrial } from './snapshot.ts'
 
 const peersText = (peers: number): string => `${count(peers)} ${peers === 1 ? 'peer' : 'peers'}`
 
@@ -15,26 +15,37 @@ export function averagedText({ peers }: Pick<HeadsInfo, 'peers'>): string {
 
 /** The same with traffic, and how it caught up. */
 export function headsText(heads: HeadsInfo): string {
-  const { bytesIn, bytesOut, refused, caughtUp } = heads
+  const { bytesIn, bytesOut, refused, trial } = heads
   return [
     averagedText(heads),
     `in ${bytes(bytesIn)}, out ${bytes(bytesOut)}`,
     ...(refused > 0 ? [`${count(refused)} refused`] : []),
-    ...(caughtUp?.isTaken ? [`caught up: held-out ${changeText(caughtUp)}`] : []),
+    ...(trial ? [trialText(trial)] : []),
   ].join('; ')
+}
+
+/** Such as `merged with 1 peer: held-out 20 % → 25 %`. */
+export function trialText({ how, peers, isTaken, fallen, ...change }: HeadTrial): string {
+  if (fallen) return `refused weights of ${peersText(peers.length)}: ${fallenText(fallen)}`
+  if (!isTaken) return `refused weights of ${peersText(peers.length)}: held-out ${changeText(change)}`
+  return `${how} with ${peersText(peers.length)}: held-out ${changeText(change)}`
 }
 
 /** What became of the weights of a peer that was joined. `program`: how the command is called. */
 export function metText(
-  { outcome, before, after, peers = 0 }: WeightsMet,
+  { outcome, before, after, fallen, peers = 0 }: WeightsMet,
   { program }: { program: string },
 ): string {
   const change = before === undefined || after === undefined ? '' : changeText({ before, after })
   switch (outcome) {
     case 'caught up':
       return `caught up with the swarm: held-out ${change}`
+    case 'merged':
+      return `merged its weights with the swarm's: held-out ${change}`
     case 'given back':
-      return `kept its own weights: the peer's did not answer more held-out questions right (${change})`
+      return fallen
+        ? `kept its own weights: with the peer's, ${fallenText(fallen)}`
+        : `kept its own weights: the peer's did not answer more held-out questions right (${change})`
     case 'averaged':
       return `averages its weights with ${peersText(peers)} from now on`
     case 'untrusted':
@@ -47,6 +58,9 @@ export function metText(
       return 'weights had not come in time; they are averaged as soon as they do'
   }
 }
+
+const fallenText = ({ task, before, after }: NonNullable<HeadTrial['fallen']>): string =>
+  `${task} fell from ${percent(before)} to ${percent(after)}`
 
 function changeText({ before, after }: { before: number; after: number }): string {
   return `${percent(before)} → ${percent(after)}`

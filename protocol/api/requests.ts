@@ -46,14 +46,24 @@ export interface JoinResult {
 /** What a node did with the trained weights of a peer that it joined. */
 export interface WeightsMet {
   /**
-   * averaged: with its own. caught up: it stands where the peer stands. given back: the peer's were no better. untrusted:
-   * the user does not vouch for the peer. other lineage: the peer has none for this model. off: this node exchanges none.
-   * not yet: they had not come in time.
+   * averaged: with its own. caught up: it stands where the peer stands. merged: it stands in the middle. given back: a trial
+   * refused the peer's. untrusted: the user does not vouch for the peer. other lineage: the peer has none for this model.
+   * off: this node exchanges none. not yet: they had not come in time.
    */
-  outcome: 'averaged' | 'caught up' | 'given back' | 'untrusted' | 'other lineage' | 'off' | 'not yet'
+  outcome:
+    | 'averaged'
+    | 'caught up'
+    | 'merged'
+    | 'given back'
+    | 'untrusted'
+    | 'other lineage'
+    | 'off'
+    | 'not yet'
   /** Held-out accuracy of this node before and after, if it tried the peer's weights. */
   before?: number
   after?: number
+  /** The task that would have lost too much, if one would. */
+  fallen?: { task: string; before: number; after: number }
   /** Peers that had sent weights. */
   peers?: number
 }

@@ -254,16 +254,28 @@ export interface HeadsInfo {
   bytesOut: number
   /** Peers whose weights are in this node's, of the last ten minutes. */
   peers: HeadPeer[]
-  /** The last time that this node tried the weights of peers that were far ahead. */
-  caughtUp?: {
-    peer: string
-    /** Held-out accuracy at temperature 1, 0 to 1. */
-    before: number
-    after: number
-    /** Whether it kept them. */
-    isTaken: boolean
-    at: number
-  }
+  /** The last time that this node tried weights of peers. */
+  trial?: HeadTrial
+  /** Peers whose weights it does not take for a while. */
+  out: string[]
+}
+
+/** A trial of weights on this node's own held-out questions. */
+export interface HeadTrial {
+  /**
+   * caught up: those of a peer that was far ahead. merged: the mean of its own and those of peers that had drifted apart
+   * from it, as by training on other tasks.
+   */
+  how: 'caught up' | 'merged'
+  peers: string[]
+  /** Held-out accuracy at temperature 1, 0 to 1. */
+  before: number
+  after: number
+  /** Whether it kept them. */
+  isTaken: boolean
+  /** The task that would have lost too much. */
+  fallen?: { task: string; before: number; after: number }
+  at: number
 }
 
 export interface HeadPeer {

@@ -1,7 +1,7 @@
 // What a person reads about the exchange of weights.
 
 import { expect, test } from 'vitest'
-import { headsText, metText, type WeightsMet } from '../../protocol/api/index.ts'
+import { type HeadTrial, headsText, metText, type WeightsMet } from '../../protocol/api/index.ts'
 
 const program = 'waggle'
 const peer = { peer: '12D3', version: 8, groups: 40, at: 0, isClipped: false }
@@ -9,6 +9,7 @@ const info = {
   lineage: 'ab'.repeat(32),
   ...{ size: 1_000_000, exchanges: 3, refused: 0, bytesIn: 2_000_000, bytesOut: 1_000_000 },
   peers: [peer, { ...peer, groups: 2 }],
+  out: [],
 }
 
 test('status counts peers and their groups', () => {
@@ -19,9 +20,21 @@ test('status says so while no weights have come', () => {
   expect(headsText({ ...info, peers: [] })).toMatch(/^averaged with no peer yet;/)
 })
 
-test('status says what catching up brought', () => {
-  const caughtUp = { peer: 'a', before: 0.09, after: 0.21, isTaken: true, at: 0 }
-  expect(headsText({ ...info, caughtUp })).toMatch(/; caught up: held-out 9\.0 % → 21\.0 %$/)
+const trial: HeadTrial = {
+  ...{ how: 'caught up', peers: ['a'], before: 0.09, after: 0.21, isTaken: true, at: 0 },
+}
+
+test('status says what catching up or a merge brought', () => {
+  expect(headsText({ ...info, trial })).toMatch(/; caught up with 1 peer: held-out 9\.0 % → 21\.0 %$/)
+  const merged: HeadTrial = { ...trial, how: 'merged', peers: ['a', 'b'] }
+  expect(headsText({ ...info, trial: merged })).toMatch(/; merged with 2 peers: held-out 9\.0 % → 21\.0 %$/)
+})
+
+test('status names the task for which weights were refused', () => {
+  const fallen = { task: 'number_sorting', before: 0.41, after: 0.3 }
+  expect(headsText({ ...info, trial: { ...trial, isTaken: false, fallen } })).toMatch(
+    /; refused weights of 1 peer: number_sorting fell from 41\.0 % to 30\.0 %$/,
+  )
 })
 
 test.each<[WeightsMet, RegExp]>([
@@ -31,6 +44,11 @@ test.each<[WeightsMet, RegExp]>([
   ],
   [{ outcome: 'averaged', peers: 1 }, /^averages its weights with 1 peer from now on$/],
   [{ outcome: 'given back', before: 0.2, after: 0.1, peers: 1 }, /^kept its own weights/],
+  [
+    { outcome: 'given back', fallen: { task: 'sums', before: 0.4, after: 0.3 } },
+    /own weights: with the peer's, sums fell from 40\.0 % to 30\.0 %$/,
+  ],
+  [{ outcome: 'merged', before: 0.2, after: 0.25 }, /^merged its weights/],
   [{ outcome: 'untrusted' }, /`waggle set swarm\.trust=…`/],
   [{ outcome: 'other lineage' }, /trains another one/],
   [{ outcome: 'off' }, /neither sends nor takes/],

@@ -23,17 +23,27 @@ const averagesWith =
   ({ heads }: Snapshot) =>
     heads?.peers.some((one) => one.peer === peer && one.at > since)
 
-it('daemons of one lineage average weights, and go on after kill -9', async () => {
+it('daemons of one lineage average weights beside one of another, and go on after kill -9', async () => {
   const first = await start('first', ['up'], ['swarm.private=true'])
   const { peerId } = (await first.client.health())!
   const { invite } = await first.client.send('invite', {})
   const second = await start('second', ['join', invite])
-  const other = (await second.client.health())!.peerId
+  const third = await start('third', ['join', invite], ['training.method=lora', 'training.lora_rank=2'])
+  const [other, unlike] = [(await second.client.health())!.peerId, (await third.client.health())!.peerId]
   await first.until('it averages with the second', averagesWith(other), 120_000)
   await second.until('it averages with the first', averagesWith(peerId), 120_000)
   const { heads } = await second.client.snapshot()
   expect(heads).toMatchObject({ refused: 0, lineage: (await first.client.snapshot()).heads!.lineage })
   expect(heads!.bytesIn).toBeGreaterThanOrEqual(heads!.size)
+
+  await first.until('it has rollouts of the third', ({ swarm }) =>
+    swarm?.peers.some(({ id, verified }) => id === unlike && verified > 0),
+  )
+  const apart = (await third.client.snapshot()).heads!
+  expect(apart).toMatchObject({ peers: [], bytesIn: 0, refused: 0 })
+  expect(apart.lineage).not.toBe(heads!.lineage)
+  expect((await first.client.snapshot()).heads!.peers.map(({ peer }) => peer)).not.toContain(unlike)
+  await third.kill()
 
   await second.kill()
   const killed = Date.now()

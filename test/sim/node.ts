@@ -304,6 +304,7 @@ export function createHonestNode(
         ...{ policy, tasks, journal, trainedOn, phases: NO_PHASES, now: clock.now, random: headRandom.next },
         wake: () => changed.wake(),
         mustWait: () => !life.isAlive,
+        alarm: (message) => core.alarm(message),
         joined: restored && trainedMeta(restored.checkpoint.manifest.meta).joined,
         after,
         hasTeacher: false,
@@ -497,6 +498,7 @@ export function createHonestNode(
       {
         ...{
           heads: {
+            ownGroup: heads.ownGroup,
             async exchange() {
               await heads.exchange()
               if (life.isAlive) checks.joined(heads.info()!.peers.map(({ peer }) => peer))

@@ -190,7 +190,7 @@ export async function startLooped(
         parked,
       },
       record: { step() {} },
-      heads: { exchange: async () => {} },
+      heads: { exchange: async () => {}, ownGroup() {} },
       journal: {
         ...journal,
         group(group, origin) {

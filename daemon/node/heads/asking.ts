@@ -9,6 +9,8 @@ export interface AskingParts {
   swarm(): Pick<Swarm, 'heads' | 'peers'> | undefined
   /** Members of a private swarm, and peers that the user vouches for. */
   isTrusted(peer: string): boolean
+  /** Peers whose heads are not taken for a while. */
+  isOut(peer: string): boolean
   random(): number
   /** Wakes the train loop when heads have arrived. */
   wake(): void
@@ -25,6 +27,8 @@ export interface Asking {
   hasNone(peer: string): boolean
   /** Its head is fetched again, even if it is the same. */
   forget(peer: string): void
+  /** Connected peers that are not asked for a while. */
+  out(): string[]
   /** Malformed heads so far. */
   readonly refused: number
 }
@@ -41,7 +45,7 @@ const MAX_REMEMBERED = 1024
 
 export function createAsking(
   { size, lineage }: { size: number; lineage: string },
-  { swarm, isTrusted, random, wake }: AskingParts,
+  { swarm, isTrusted, isOut, random, wake }: AskingParts,
 ): Asking {
   /** Hash of the newest fetched head, by peer. */
   const fetched = new Map<string, string>()
@@ -78,8 +82,10 @@ export function createAsking(
   }
 
   return {
-    trusted: () => connected(isTrusted, MAX_PEERS),
+    trusted: () => connected((peer) => isTrusted(peer) && !isOut(peer), MAX_PEERS),
     strangers: () => connected((peer) => !isTrusted(peer), MAX_STRANGERS),
+    out: () =>
+      (swarm()?.peers() ?? []).filter(({ id, connected }) => connected && isOut(id)).map(({ id }) => id),
     hasNone: (peer) => without.has(peer),
     forget(peer) {
       without.delete(peer)

@@ -2,23 +2,27 @@
 // between two updates. What is due, and how heads are joined, is decided in ../trainer/heads.
 
 import {
-  type Evaluation,
   type HeadsInfo,
+  type HeadTrial,
   type Phases,
-  percent,
+  trialText,
   type WeightsMet,
 } from '../../../protocol/api/index.ts'
+import type { Group } from '../../../protocol/train/index.ts'
 import type { HeadTask } from '../../../protocol/wire/index.ts'
 import type { LivePolicy } from '../../policy/live-policy.ts'
 import type { TeachingHead } from '../../policy/teachers.ts'
 import type { JoinedPeers } from '../../policy/trained.ts'
-import { type AheadHead, createHeadExchange, type Learnt } from '../../trainer/heads/exchange.ts'
-import { createPartners } from '../../trainer/heads/partners.ts'
+import { createHeadExchange, type Learnt, type TriedHead } from '../../trainer/heads/exchange.ts'
+import { createPartners, type Partner } from '../../trainer/heads/partners.ts'
+import { createProbation } from '../../trainer/heads/probation.ts'
 import { createTeachingHeads } from '../../trainer/heads/teaching.ts'
 import { layoutOf, toVector, toWeights, type Vector } from '../../trainer/heads/vector.ts'
+import { createHeadWatch } from '../../trainer/heads/watch.ts'
 import { type AskingParts, createAsking } from './asking.ts'
+import { type TryingParts, tryWeights } from './trying.ts'
 
-export interface HeadsParts extends AskingParts {
+export interface HeadsParts extends Omit<AskingParts, 'isOut'>, TryingParts {
   policy: LivePolicy
   /** The peers whose work is in the weights that the node continues with, from its checkpoint. */
   joined?: JoinedPeers | undefined
@@ -29,16 +33,14 @@ export interface HeadsParts extends AskingParts {
   /** Paused by the user, or held back by limits: then nothing is exchanged. */
   mustWait(): boolean
   learnt(): Learnt
-  /** The newest evaluation. */
-  evaluation(): Evaluation | undefined
-  /** Evaluates the present weights, at the same questions each time, and records it. */
-  evaluate(): Promise<Evaluation>
   /** This node's accuracy by task, for peers. */
   tasks(): HeadTask[]
   phases: Pick<Phases, 'run'>
   now(): number
   after(ms: number, run: () => void): () => void
   log(message: string): void
+  /** Peers' weights have done harm: training has to go back to an earlier checkpoint. */
+  alarm(message: string): void
 }
 
 export interface NodeHeads {
@@ -46,8 +48,10 @@ export interface NodeHeads {
   exchange(): Promise<void>
   /** What becomes of the weights of a peer that was just joined. Resolves once that is known, or it takes too long. */
   meet(peer: string, signal?: AbortSignal): Promise<WeightsMet>
-  /** The weights went back to a checkpoint, in which these peers' work is. */
-  goBack(joined: JoinedPeers | undefined): void
+  /** Call with each own group that has been written. */
+  ownGroup(group: Pick<Group, 'prompt' | 'rollouts'>): void
+  /** The weights went back to the checkpoint of this step, in which these peers' work is. */
+  goBack(to: { step: number; joined: JoinedPeers | undefined }): void
   /** Heads of strangers that may teach now; none of them is ever joined. */
   teaching(): readonly TeachingHead[]
   /** The peers whose work is in the weights, for a checkpoint. */
@@ -66,6 +70,8 @@ const EVERY = 2
 const TEACHERS_EVERY = 8
 /** Larger models exchange nothing while all their parameters are trained: four copies of them are held meanwhile. */
 const MAX_VALUES = 64e6
+/** Answers to each held-out question in the trial of a merge: one would tell only a fall by half from chance. */
+const MERGE_ANSWERS = 4
 /** How long a user who joins a peer waits for its weights. They are exchanged later as well. */
 const MEET_MS = 120_000
 
@@ -78,9 +84,13 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const teaching = createTeachingHeads({ layout, origin })
   const partners = createPartners({ now })
   partners.restore(parts.joined)
-  const asking = createAsking({ size: exchange.size, lineage: policy.lineage }, parts)
-  let caughtUp: HeadsInfo['caughtUp']
-  let told: HeadsInfo['caughtUp']
+  const probation = createProbation()
+  const watch = createHeadWatch()
+  const isOut = (peer: string): boolean => probation.isOut(peer, policy.reference().version)
+  const asking = createAsking({ size: exchange.size, lineage: policy.lineage }, { ...parts, isOut })
+  const here = (): Partner[] => partners.list().filter(({ author }) => !isOut(author))
+  let trial: HeadTrial | undefined
+  let told: HeadTrial | undefined
   let exchanges = 0
   /** Called when an exchange has ended. */
   const ended = new Set<() => void>()
@@ -112,48 +122,62 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   }
 
   const join = async (): Promise<void> => {
-    const joined = exchange.join({
-      version: policy.reference().version,
-      weights: await weights(),
-      learnt: behind(),
-    })
+    const { version } = policy.reference()
+    const joined = exchange.join({ version, weights: await weights(), learnt: behind() })
     if (joined.heads.length > 0) await policy.replace(toWeights(layout, joined.weights))
-    partners.joined(joined.heads)
-    for (const tell of ended) tell()
+    partners.joined(joined.heads, version)
   }
 
-  /** Stands where the peer stands, if this node's held-out questions say that it is better there. */
-  const catchUp = async (best: AheadHead): Promise<void> => {
-    const before = parts.evaluation() ?? (await parts.evaluate())
-    const own = await policy.trainer.weights()
-    await policy.replace(toWeights(layout, best.weights), { isUrgent: true })
-    const after = await parts.evaluate().catch(async (error: unknown) => {
-      // Weights that were not tried to the end are not kept.
-      await policy.replace(own, { isUrgent: true })
-      exchange.reset()
-      throw error
-    })
-    const isTaken = after.accuracy > before.accuracy
-    if (isTaken) {
-      partners.caughtUp(best)
-    } else await policy.replace(own, { isUrgent: true })
-    // What the other heads were compared with is gone.
-    exchange.reset()
-    const figures = { before: before.accuracy, after: after.accuracy }
-    caughtUp = { peer: best.author, ...figures, isTaken, at: now() }
-    const change = `held-out ${percent(figures.before)} → ${percent(figures.after)}`
-    parts.log(isTaken ? `caught up: ${change}` : `tried a peer's weights and gave them back: ${change}`)
+  /** Keeps weights that these heads make if no own task loses by them. */
+  const attempt = async (
+    how: HeadTrial['how'],
+    heads: readonly TriedHead[],
+    candidate: Vector,
+  ): Promise<boolean> => {
+    const { version } = policy.reference()
+    const mustRise = how === 'caught up'
+    const tried = { layout, weights: candidate, mustRise, samples: mustRise ? 1 : MERGE_ANSWERS }
+    const peers = heads.map(({ author }) => author)
+    // What other heads were compared with may be gone.
+    const verdict = await tryWeights(tried, parts).finally(exchange.reset)
+    trial = { how, peers, ...verdict, at: now() }
+    parts.log(trialText(trial))
+    if (!verdict.isTaken) return false
+    for (const head of heads) partners.took(head, version)
+    exchange.admit(peers, version)
+    probation.passed(peers)
+    watch.reset()
+    return true
+  }
+
+  const merge = async (heads: readonly TriedHead[]): Promise<void> => {
+    const isTaken = await attempt('merged', heads, exchange.average(await weights(), heads))
+    if (isTaken) return
+    const peers = heads.map(({ author }) => author)
+    probation.put(peers, policy.reference().version)
+    exchange.dismiss(peers)
+  }
+
+  /** Stands where the peer stands, or else in the middle, if this node's held-out questions say so. */
+  const catchUp = async (best: TriedHead): Promise<void> => {
+    if (!(await attempt('caught up', [best], best.weights))) await merge([best])
+  }
+
+  const takeWhatCame = async (): Promise<void> => {
+    const ahead = exchange.ahead(behind())
+    const apart = ahead ? [] : exchange.apart(probation.isSuspect, behind())
+    await (ahead ? catchUp(ahead) : apart.length > 0 ? merge(apart) : join())
     for (const tell of ended) tell()
   }
 
   const outcomeOf = (peer: string): WeightsMet | undefined => {
     // Told once: a peer that is joined again is tried again.
-    if (caughtUp?.peer === peer && caughtUp !== told) {
-      told = caughtUp
-      const { before, after, isTaken } = caughtUp
-      return { outcome: isTaken ? 'caught up' : 'given back', before, after }
+    if (trial?.peers.includes(peer) && trial !== told) {
+      told = trial
+      const { how, before, after, isTaken, fallen } = trial
+      return { outcome: isTaken ? how : 'given back', before, after, ...(fallen && { fallen }) }
     }
-    if (partners.has(peer)) return { outcome: 'averaged', peers: partners.list().length }
+    if (partners.has(peer) && !isOut(peer)) return { outcome: 'averaged', peers: here().length }
     return asking.hasNone(peer) ? { outcome: 'other lineage' } : undefined
   }
 
@@ -162,6 +186,8 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       if (!isOn()) return { outcome: 'off' }
       if (!parts.isTrusted(peer)) return { outcome: 'untrusted' }
       asking.forget(peer)
+      const isTried = trial !== told && trial?.peers.includes(peer)
+      if (!isTried) probation.pardon(peer)
       const late = new AbortController()
       const cancel = parts.after(MEET_MS, () => late.abort())
       const over = signal ? AbortSignal.any([signal, late.signal]) : late.signal
@@ -182,10 +208,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
         parts.swarm()?.heads.withdraw()
         return
       }
-      if (exchange.isReady) {
-        const ahead = exchange.ahead(behind())
-        await phases.run('join', {}, () => (ahead ? catchUp(ahead) : join()))
-      }
+      if (exchange.isReady) await phases.run('join', {}, takeWhatCame)
       const isDue = isHurried || exchange.isDue(policy.reference().version)
       // Nobody could fetch a head.
       if (
@@ -197,15 +220,26 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       )
         await phases.run('join', {}, begin)
     },
-    goBack(joined) {
+    ownGroup({ prompt, rollouts }) {
+      if (!isOn() || here().length === 0) return
+      const reward = rollouts.reduce((sum, one) => sum + one.reward, 0) / rollouts.length
+      const fallen = watch.ownGroup(`${prompt.task} (difficulty ${prompt.difficulty})`, reward)
+      if (fallen !== undefined) parts.alarm(fallen)
+    },
+    goBack({ step, joined }) {
+      const suspects = partners.since(step)
       exchange.reset()
+      exchange.dismiss(suspects)
+      watch.reset()
       partners.restore(joined)
+      probation.put(suspects, policy.reference().version)
+      if (suspects.length > 0) parts.log(`weights of ${suspects.length} peers are not averaged for a while`)
     },
     teaching: () => (isOn() && parts.mayTeach() ? teaching.list() : []),
     joined: partners.save,
-    isJoined: (peer) => isOn() && partners.has(peer),
+    isJoined: (peer) => isOn() && partners.has(peer) && !isOut(peer),
     get nodes() {
-      return isOn() ? 1 + partners.list().length : 1
+      return isOn() ? 1 + here().length : 1
     },
     info() {
       if (!isOn()) return undefined
@@ -213,10 +247,11 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       return {
         ...{ lineage: policy.lineage, size: exchange.size, exchanges, bytesIn, bytesOut },
         refused: asking.refused,
-        peers: partners.list().map(({ author, version, own, at, isClipped }) => ({
+        out: asking.out(),
+        peers: here().map(({ author, version, own, at, isClipped }) => ({
           ...{ peer: author, version, groups: own, at, isClipped },
         })),
-        ...(caughtUp && { caughtUp }),
+        ...(trial && { trial }),
       }
     },
   }

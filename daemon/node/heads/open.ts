@@ -28,6 +28,7 @@ export interface OpenHeadsParts {
   joined?: JoinedPeers | undefined
   /** Whether a plugin learns from teachers. */
   hasTeacher: boolean
+  alarm(message: string): void
 }
 
 /** `isLineageKnown`: false for weights that began with other values than those of peers. */
@@ -44,7 +45,7 @@ export function openHeads(
     isTrusted: (peer) => (swarm()?.isPrivate ?? false) || vouchesFor(settings().swarm.trust, peer),
     learnt: () => ({ own: trainedOn.info.trainedOwn, foreign: trainedOn.info.trainedForeign }),
     evaluation: newest,
-    async evaluate() {
+    async evaluate(samples) {
       const {
         parts: _parts,
         overall: _overall,
@@ -53,12 +54,13 @@ export function openHeads(
         {
           promptsPerTask: settings().eval.prompts_per_task,
           maxNewTokens: settings().model.max_completion_tokens,
+          samples,
         },
         { ...parts, tasks },
       )
-      journal.evaluation(evaluation)
       return evaluation
     },
+    record: journal.evaluation,
     tasks: () => tasks.chosen.flatMap(({ task, difficulty }) => accuracyAt(newest(), task.name, difficulty)),
     log: (message) => journal.log('info', message),
   })

@@ -7,7 +7,7 @@ import { createNormGuard } from './gradient-norm.ts'
 
 /** A guard's finding. `rollBack`: training must return to an earlier checkpoint. */
 export interface Alarm {
-  guard: 'gradient spike' | 'not finite' | 'entropy' | 'canary'
+  guard: 'gradient spike' | 'not finite' | 'entropy' | 'canary' | 'weights'
   message: string
   rollBack: boolean
 }

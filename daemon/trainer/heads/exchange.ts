@@ -39,8 +39,8 @@ export interface JoinedHead {
   isClipped: boolean
 }
 
-/** A head to catch up with. */
-export interface AheadHead extends Omit<FetchedHead, 'bytes'> {
+/** A head that is tried before it is taken. */
+export interface TriedHead extends Omit<FetchedHead, 'bytes'> {
   weights: Vector
 }
 
@@ -65,14 +65,25 @@ export interface HeadExchange {
   /** Whether there is something to join. */
   readonly isReady: boolean
   /** The peer with far more work behind its weights than this node, if there is one: to stand where it stands. */
-  ahead(learnt: Learnt): AheadHead | undefined
+  ahead(learnt: Learnt): TriedHead | undefined
+  /**
+   * Heads to try before they are joined: of peers that are not members yet and have drifted far from this node, or of one
+   * suspect. Empty if there are none.
+   */
+  apart(isSuspect: (peer: string) => boolean, learnt: Learnt): TriedHead[]
+  /** Own weights and these heads, each with its share among all nodes, however far away it is. */
+  average(weights: Vector, heads: readonly TriedHead[]): Vector
+  /** The heads of these peers are in the weights now. */
+  admit(peers: readonly string[], version: number): void
+  /** These peers are no members any more. */
+  dismiss(peers: readonly string[]): void
   /** Joins what has come, without heads that have far less work behind them: their nodes will catch up. */
   join(now: { version: number; weights: Vector; learnt: Learnt }): { weights: Vector; heads: JoinedHead[] }
   /** The weights were replaced by others, as by a roll-back: what was asked for does not belong to them. */
   reset(): void
 }
 
-interface Waiting extends AheadHead, ComparedHead {}
+interface Waiting extends TriedHead, ComparedHead {}
 
 /** A peer's head moves this node at most so many times as far as its own steps between two heads. */
 const FARTHEST = 4
@@ -146,6 +157,29 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       return best && isAhead(best, learnt) ? best : undefined
     },
 
+    apart(isSuspect, learnt) {
+      const strangers = [...waiting.values()].filter(
+        (head) => movement > 0 && !members.has(head.author) && !isAhead(learnt, head),
+      )
+      const suspect = strangers.find(({ author }) => isSuspect(author))
+      if (suspect) return [suspect]
+      return strangers.filter(({ weights, beside }) => distance(weights, beside) > FARTHEST * movement)
+    },
+
+    average(weights, heads) {
+      const others = new Set([...members.keys(), ...heads.map(({ author }) => author)])
+      const compared = heads.map((head) => ({ weights: head.weights, beside: weights }))
+      return join(weights, compared, { nodes: others.size + 1, farthest: Number.POSITIVE_INFINITY }).weights
+    },
+
+    admit(peers, version) {
+      for (const peer of peers) members.set(peer, version)
+    },
+
+    dismiss(peers) {
+      for (const peer of peers) members.delete(peer)
+    },
+
     join({ version, weights, learnt }) {
       // Before its own first steps, a node cannot say how far is too far.
       const heads = [...waiting.values()].filter((head) => movement > 0 && !isAhead(learnt, head))
@@ -168,6 +202,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       waiting = new Map()
       made = undefined
       lost = undefined
+      from = undefined
     },
   }
 }

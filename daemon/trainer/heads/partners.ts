@@ -2,7 +2,7 @@
 // it has brought stays in the weights, and in checkpoints.
 
 import { type JoinedPeers, MAX_JOINED } from '../../policy/trained.ts'
-import type { AheadHead, JoinedHead } from './exchange.ts'
+import type { JoinedHead, TriedHead } from './exchange.ts'
 
 export interface Partner extends JoinedHead {
   /** When its newest head was joined, ms since the epoch. */
@@ -10,10 +10,13 @@ export interface Partner extends JoinedHead {
 }
 
 export interface Partners {
-  joined(heads: readonly JoinedHead[]): void
-  /** This node stands where the peer stood. */
-  caughtUp(head: Omit<AheadHead, 'weights'>): void
+  /** `version`: this node's own. */
+  joined(heads: readonly JoinedHead[], version: number): void
+  /** A trial took its head as it was, with all that was behind it. */
+  took(head: Omit<TriedHead, 'weights'>, version: number): void
   has(peer: string): boolean
+  /** Those whose newest head was joined after this version of this node's. */
+  since(version: number): string[]
   /** Those that are here. */
   list(): Partner[]
   /** Groups of others behind the weights, as their authors claim; at least `known`, those that this node counted. */
@@ -27,14 +30,14 @@ export interface Partners {
 const GONE_MS = 10 * 60_000
 
 export function createPartners({ now }: { now(): number }): Partners {
-  let partners = new Map<string, Partner & { heads: number }>()
+  let partners = new Map<string, Partner & { heads: number; mine: number }>()
   /** Groups behind heads that this node caught up with. */
   let behind = 0
   const isHere = ({ at }: Partner): boolean => now() - at < GONE_MS
-  const add = (head: JoinedHead): void => {
+  const add = (head: JoinedHead, mine: number): void => {
     const heads = (partners.get(head.author)?.heads ?? 0) + 1
     partners.delete(head.author)
-    partners.set(head.author, { ...head, heads, at: now() })
+    partners.set(head.author, { ...head, heads, mine, at: now() })
     if (partners.size > MAX_JOINED) partners.delete(partners.keys().next().value!)
   }
   const groups = (known: number): number =>
@@ -44,17 +47,19 @@ export function createPartners({ now }: { now(): number }): Partners {
     )
 
   return {
-    joined(heads) {
-      for (const head of heads) add(head)
+    joined(heads, version) {
+      for (const head of heads) add(head, version)
     },
-    caughtUp({ author, version, own, foreign }) {
-      add({ author, version, own, isClipped: false })
+    took({ author, version, own, foreign }, mine) {
+      add({ author, version, own, isClipped: false }, mine)
       behind = Math.max(behind, own + foreign)
     },
     has(peer) {
       const partner = partners.get(peer)
       return partner !== undefined && isHere(partner)
     },
+    since: (version) =>
+      [...partners.values()].filter(({ mine }) => mine > version).map(({ author }) => author),
     list: () => [...partners.values()].filter(isHere),
     groups,
     save() {
@@ -69,7 +74,7 @@ export function createPartners({ now }: { now(): number }): Partners {
       partners = new Map(
         joined?.peers.map(({ peer, heads, groups: own, version, at }) => [
           peer,
-          { author: peer, heads, own, version, at, isClipped: false },
+          { author: peer, heads, own, version, at, mine: 0, isClipped: false },
         ]),
       )
     },

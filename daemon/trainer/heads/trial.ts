@@ -21,22 +21,25 @@ export interface Verdict {
 /** A task may not keep less than this share of its accuracy. */
 const KEPT = 0.9
 /** A fall within so many standard errors of the difference may be chance. */
-const ERRORS = 1
+const ERRORS = 2
 
-/** `mustRise`: the mean over tasks has to be higher than before. Both list the same tasks in the same order. */
+/** Of the tasks that both list. `mustRise`: their mean has to be higher than before. */
 export function judge(
-  before: readonly TaskAccuracy[],
-  after: readonly TaskAccuracy[],
+  had: readonly TaskAccuracy[],
+  has: readonly TaskAccuracy[],
   { mustRise = false }: { mustRise?: boolean } = {},
 ): Verdict {
-  const falls = before.flatMap((own, i) => {
-    const now = after[i]!
+  const pairs = had.flatMap((own) => {
+    const now = has.find(({ task }) => task === own.task)
+    return now ? [{ own, now }] : []
+  })
+  const falls = pairs.flatMap(({ own, now }) => {
     const fall = own.accuracy - now.accuracy
     const isFall = now.accuracy < KEPT * own.accuracy && fall > ERRORS * Math.hypot(own.error, now.error)
     return isFall ? [{ task: own.task, before: own.accuracy, after: now.accuracy }] : []
   })
   const [fallen] = falls.sort((a, b) => a.after / a.before - b.after / b.before)
-  const means = { before: meanOf(before), after: meanOf(after) }
+  const means = { before: meanOf(pairs.map(({ own }) => own)), after: meanOf(pairs.map(({ now }) => now)) }
   return {
     isTaken: fallen === undefined && (!mustRise || means.after > means.before),
     ...means,

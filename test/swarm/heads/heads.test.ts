@@ -277,6 +277,32 @@ describe('a node that fetches a head', () => {
     expect(state.lies).toEqual([])
   })
 
+  test('keeps the limit in every hour, up and down, whatever is asked for in three hours', async () => {
+    const [most, minute] = [5 * SIZE + 50, 60_000]
+    const { heads, clock, answer } = await startOne({
+      mostPerHour: () => most,
+      answers: async function* () {
+        yield* chunksOf(bytes)
+      },
+    })
+    heads.offer(FACTS, bytes)
+    const seen: { at: number; in: number; out: number }[] = []
+    for (let i = 0; i < 90; i++) {
+      const before = { ...heads.bytes }
+      await heads.fetch(head, { size: SIZE })
+      await answer(get(head.hash))
+      seen.push({ at: clock.time, in: heads.bytes.in - before.in, out: heads.bytes.out - before.out })
+      clock.time += 2 * minute
+    }
+    for (const way of ['in', 'out'] as const) {
+      const hours = seen.map(({ at: end }) =>
+        seen.filter(({ at }) => at <= end && at > end - 60 * minute).reduce((sum, one) => sum + one[way], 0),
+      )
+      expect(Math.max(...hours)).toBe(5 * SIZE)
+      expect(heads.bytes[way]).toBe(15 * SIZE)
+    }
+  })
+
   test('ends at once when the node stops', async () => {
     const { heads, clock, state } = await startOne({
       answers: async function* ({ question }) {

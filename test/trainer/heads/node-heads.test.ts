@@ -40,6 +40,8 @@ function play(
     offers: [] as unknown[],
     lines: [] as string[],
     blamed: [] as string[],
+    recorded: [] as number[],
+    alarms: [] as string[],
   }
   const fetching: Promise<unknown>[] = []
   const headOf = (peer: string): Head => {
@@ -48,7 +50,10 @@ function play(
     return { ...facts, author: peer, own, foreign: 0 }
   }
   const evaluate = async () =>
-    ({ accuracy: accuracy(firstOf(state.weights)) }) as Awaited<ReturnType<HeadsParts['evaluate']>>
+    ({
+      ...{ accuracy: accuracy(firstOf(state.weights)), tasks: { sums: accuracy(firstOf(state.weights)) } },
+      prompts: 1000,
+    }) as unknown as Awaited<ReturnType<HeadsParts['evaluate']>>
   const heads = createNodeHeads({
     policy: {
       ...{ spec: SPEC, lineage: 'l', initial: filled(1) },
@@ -84,6 +89,8 @@ function play(
     learnt: () => ({ own: state.own, foreign: 0 }),
     evaluation: () => undefined,
     evaluate,
+    record: ({ accuracy: found }) => void state.recorded.push(found),
+    alarm: (message) => void state.alarms.push(message),
     tasks: () => [],
     phases: NO_PHASES,
     random: () => 0.5,
@@ -182,7 +189,7 @@ describe('a newcomer', () => {
     await heads.exchange()
     await settle()
     expect(firstOf(state.weights)).toBeCloseTo(30, 3)
-    expect(state.lines).toEqual([expect.stringMatching(/^caught up: held-out 1\.0 % → 30\.0 %$/)])
+    expect(state.lines).toEqual([expect.stringMatching(/^caught up with 1 peer: held-out 1\.0 % → 30\.0 %$/)])
     expect(await heads.meet('a')).toMatchObject({ outcome: 'caught up' })
   })
 
@@ -191,7 +198,7 @@ describe('a newcomer', () => {
     await heads.exchange()
     await settle()
     expect(firstOf(state.weights)).toBe(1)
-    expect(heads.info()?.caughtUp).toMatchObject({ isTaken: false })
+    expect(heads.info()?.trial).toMatchObject({ isTaken: false, fallen: { task: 'sums' } })
     expect(heads.isJoined('a')).toBe(false)
   })
 
@@ -218,6 +225,84 @@ describe('a newcomer', () => {
   })
 })
 
+describe('a peer that has drifted apart, as by other tasks,', () => {
+  /** This node has moved by 1 from head to head; the peer is 18 away. */
+  const apart = async (accuracy: (value: number) => number) => {
+    const peers = { a: { value: 20, own: 0 } }
+    const played = play(peers, { accuracy })
+    await played.step(2)
+    await played.heads.exchange()
+    await played.settle()
+    return { ...played, peer: peers.a }
+  }
+
+  test('is met in the middle, if no own task loses by it', async () => {
+    const { heads, state } = await apart(() => 0.4)
+    expect(firstOf(state.weights)).toBeCloseTo(11, 3)
+    expect(heads.info()?.trial).toMatchObject({ how: 'merged', isTaken: true, peers: ['a'] })
+    expect(heads.isJoined('a')).toBe(true)
+  })
+
+  test('is refused if one loses, and not asked again for 50 steps', async () => {
+    const { heads, state, settle, peer } = await apart((value) => (value < 5 ? 0.41 : 0.3))
+    expect(firstOf(state.weights)).toBe(2)
+    expect(state.lines.at(-1)).toBe('refused weights of 1 peer: sums fell from 41.0 % to 30.0 %')
+    expect(heads.info()).toMatchObject({ out: ['a'], peers: [] })
+    expect(state.recorded).toEqual([0.41])
+    for (const [steps, times] of [
+      [40, 1],
+      [20, 2],
+    ] as const) {
+      state.version += steps
+      peer.value += 1
+      await heads.exchange()
+      await settle()
+      expect(state.lines).toHaveLength(times)
+    }
+  })
+
+  test('that was merged is averaged from then on, without trials', async () => {
+    const { state, heads, settle, peer } = await apart(() => 0.4)
+    state.version += 10
+    peer.value += 1
+    await heads.exchange()
+    await settle()
+    expect(state.lines).toHaveLength(1)
+  })
+})
+
+describe('weights that do harm later', () => {
+  const group = (reward: number) =>
+    ({ prompt: { task: 'sums', difficulty: 1 }, rollouts: [{ reward }] }) as never
+
+  test('raise an alarm; going back puts the peers out whose heads came since, and they return by a trial', async () => {
+    const peers = { a: { value: 3, own: 0 } }
+    const { heads, state, settle, step } = play(peers, { accuracy: () => 0.4 })
+    await step(2)
+    await heads.exchange()
+    await settle()
+    for (let i = 0; i < 100; i++) heads.ownGroup(group(0.4 + 0.2 * (i % 2)))
+    expect(state.alarms).toEqual([])
+    for (let i = 0; i < 200; i++) heads.ownGroup(group(0.1 + 0.2 * (i % 2)))
+    expect(state.alarms).toEqual([
+      expect.stringMatching(/^the reward of own rollouts in sums .* fell from 0\.5/),
+    ])
+    heads.goBack({ step: 0, joined: undefined })
+    expect(heads.info()).toMatchObject({ out: ['a'], peers: [] })
+    state.version += 60
+    peers.a.value = 4
+    await heads.exchange()
+    await settle()
+    expect(heads.info()).toMatchObject({ out: [], trial: { how: 'merged', isTaken: true } })
+  })
+
+  test('are nothing that a node alone looks for', () => {
+    const { heads, state } = play({})
+    for (let i = 0; i < 400; i++) heads.ownGroup(group(i < 200 ? 1 : 0))
+    expect(state.alarms).toEqual([])
+  })
+})
+
 describe('a node that starts again', () => {
   const stopped = async () => {
     const { heads, settle } = play({ a: { value: 30, own: 500 } })
@@ -241,7 +326,7 @@ describe('a node that starts again', () => {
 
   test('forgets it with the weights that a roll-back takes away', async () => {
     const { heads } = play({}, { joined: (await stopped())! })
-    heads.goBack(undefined)
+    heads.goBack({ step: 0, joined: undefined })
     expect(heads.joined()).toBeUndefined()
     expect(heads.nodes).toBe(1)
   })
@@ -269,7 +354,7 @@ test('weights whose trial fails are given back', async () => {
 test('after a roll-back nothing that was on its way is joined', async () => {
   const { heads, state, settle } = play({ a: { value: 3, own: 0 } })
   await heads.exchange()
-  heads.goBack(undefined)
+  heads.goBack({ step: 0, joined: undefined })
   state.version += 1
   for (let i = 0; i < 20; i++) await Promise.resolve()
   expect(firstOf(state.weights)).toBe(1)
