@@ -1,28 +1,22 @@
 // The daemon's part in the exchange of heads: it asks peers that this user trusts for theirs, and joins what has arrived
 // between two updates. What is due, and how heads are joined, is decided in ../trainer/heads.
 
-import {
-  type HeadsInfo,
-  type HeadTrial,
-  type Phases,
-  trialText,
-  type WeightsMet,
-} from '../../../protocol/api/index.ts'
+import type { HeadsInfo, HeadTrial, Phases, WeightsMet } from '../../../protocol/api/index.ts'
 import type { Group } from '../../../protocol/train/index.ts'
 import type { HeadTask } from '../../../protocol/wire/index.ts'
 import type { LivePolicy } from '../../policy/live-policy.ts'
 import type { TeachingHead } from '../../policy/teachers.ts'
 import type { JoinedPeers } from '../../policy/trained.ts'
-import { createHeadExchange, type Learnt, type TriedHead } from '../../trainer/heads/exchange.ts'
+import { createHeadExchange, type Learnt } from '../../trainer/heads/exchange.ts'
 import { createPartners, type Partner } from '../../trainer/heads/partners.ts'
 import { createProbation } from '../../trainer/heads/probation.ts'
 import { createTeachingHeads } from '../../trainer/heads/teaching.ts'
 import { layoutOf, toVector, toWeights, type Vector } from '../../trainer/heads/vector.ts'
 import { createHeadWatch } from '../../trainer/heads/watch.ts'
 import { type AskingParts, createAsking } from './asking.ts'
-import { type TryingParts, tryWeights } from './trying.ts'
+import { createTrials, type TrialParts } from './trials.ts'
 
-export interface HeadsParts extends Omit<AskingParts, 'isOut'>, TryingParts {
+export interface HeadsParts extends Omit<AskingParts, 'isOut'>, TrialParts {
   policy: LivePolicy
   /** The peers whose work is in the weights that the node continues with, from its checkpoint. */
   joined?: JoinedPeers | undefined
@@ -70,8 +64,6 @@ const EVERY = 2
 const TEACHERS_EVERY = 8
 /** Larger models exchange nothing while all their parameters are trained: four copies of them are held meanwhile. */
 const MAX_VALUES = 64e6
-/** Answers to each held-out question in the trial of a merge: one would tell only a fall by half from chance. */
-const MERGE_ANSWERS = 4
 /** How long a user who joins a peer waits for its weights. They are exchanged later as well. */
 const MEET_MS = 120_000
 
@@ -89,7 +81,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const isOut = (peer: string): boolean => probation.isOut(peer, policy.reference().version)
   const asking = createAsking({ size: exchange.size, lineage: policy.lineage }, { ...parts, isOut })
   const here = (): Partner[] => partners.list().filter(({ author }) => !isOut(author))
-  let trial: HeadTrial | undefined
+  const trials = createTrials({ layout }, { ...parts, exchange, partners, probation, onTaken: watch.reset })
   let told: HeadTrial | undefined
   let exchanges = 0
   /** Called when an exchange has ended. */
@@ -128,51 +120,20 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     partners.joined(joined.heads, version)
   }
 
-  /** Keeps weights that these heads make if no own task loses by them. */
-  const attempt = async (
-    how: HeadTrial['how'],
-    heads: readonly TriedHead[],
-    candidate: Vector,
-  ): Promise<boolean> => {
-    const { version } = policy.reference()
-    const mustRise = how === 'caught up'
-    const tried = { layout, weights: candidate, mustRise, samples: mustRise ? 1 : MERGE_ANSWERS }
-    const peers = heads.map(({ author }) => author)
-    // What other heads were compared with may be gone.
-    const verdict = await tryWeights(tried, parts).finally(exchange.reset)
-    trial = { how, peers, ...verdict, at: now() }
-    parts.log(trialText(trial))
-    if (!verdict.isTaken) return false
-    for (const head of heads) partners.took(head, version)
-    exchange.admit(peers, version)
-    probation.passed(peers)
-    watch.reset()
-    return true
-  }
-
-  const merge = async (heads: readonly TriedHead[]): Promise<void> => {
-    const isTaken = await attempt('merged', heads, exchange.average(await weights(), heads))
-    if (isTaken) return
-    const peers = heads.map(({ author }) => author)
-    probation.put(peers, policy.reference().version)
-    exchange.dismiss(peers)
-  }
-
-  /** Stands where the peer stands, or else in the middle, if this node's held-out questions say so. */
-  const catchUp = async (best: TriedHead): Promise<void> => {
-    if (!(await attempt('caught up', [best], best.weights))) await merge([best])
-  }
-
   const takeWhatCame = async (): Promise<void> => {
     const ahead = exchange.ahead(behind())
     const apart = ahead ? [] : exchange.apart(probation.isSuspect, behind())
-    await (ahead ? catchUp(ahead) : apart.length > 0 ? merge(apart) : join())
+    await (ahead ? trials.catchUp(ahead) : apart.length > 0 ? trials.merge(apart) : join())
     for (const tell of ended) tell()
   }
 
+  const untold = (peer: string): HeadTrial | undefined =>
+    trials.newest !== told && trials.newest?.peers.includes(peer) ? trials.newest : undefined
+
   const outcomeOf = (peer: string): WeightsMet | undefined => {
     // Told once: a peer that is joined again is tried again.
-    if (trial?.peers.includes(peer) && trial !== told) {
+    const trial = untold(peer)
+    if (trial) {
       told = trial
       const { how, before, after, isTaken, fallen } = trial
       return { outcome: isTaken ? how : 'given back', before, after, ...(fallen && { fallen }) }
@@ -186,8 +147,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       if (!isOn()) return { outcome: 'off' }
       if (!parts.isTrusted(peer)) return { outcome: 'untrusted' }
       asking.forget(peer)
-      const isTried = trial !== told && trial?.peers.includes(peer)
-      if (!isTried) probation.pardon(peer)
+      if (!untold(peer)) probation.pardon(peer)
       const late = new AbortController()
       const cancel = parts.after(MEET_MS, () => late.abort())
       const over = signal ? AbortSignal.any([signal, late.signal]) : late.signal
@@ -251,7 +211,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
         peers: here().map(({ author, version, own, at, isClipped }) => ({
           ...{ peer: author, version, groups: own, at, isClipped },
         })),
-        ...(trial && { trial }),
+        ...(trials.newest && { trial: trials.newest }),
       }
     },
   }
