@@ -19,6 +19,8 @@ export interface Truth {
   wrote: Map<string, Set<string>>
   /** Packed weights that they offered, by author. */
   heads: Map<string, Set<string>>
+  /** Hostile nodes whose weights can be read, so that they may be joined for a while. */
+  turncoats?: Set<string>
 }
 
 export const contentOf = ({ prompt, rollouts }: Group): string =>
@@ -218,7 +220,8 @@ export function createChecks(
     joined(peers: readonly string[]): void {
       for (const peer of peers) {
         if (!sentWeights.has(peer)) breach(`weights of ${peer.slice(-6)} were joined, and none had come`)
-        if (!truth.honest.has(peer)) breach(`the weights of the hostile ${peer.slice(-6)} were joined`)
+        if (!truth.honest.has(peer) && !truth.turncoats?.has(peer))
+          breach(`the weights of the hostile ${peer.slice(-6)} were joined`)
       }
     },
     charged(peer: string, offence: Offence): void {

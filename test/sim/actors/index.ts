@@ -25,7 +25,8 @@ export { draftOf } from './tools.ts'
 const ACTORS = { ...LIARS, ...COPIES, ...FLOODS, ...HEADS }
 
 export type ActorKind = keyof typeof ACTORS
-export const ACTOR_KINDS = Object.keys(ACTORS) as ActorKind[]
+/** Those whom no honest node may believe. A turncoat is believed for a while: see turncoat.test.ts. */
+export const ACTOR_KINDS = (Object.keys(ACTORS) as ActorKind[]).filter((kind) => kind !== 'turncoat')
 
 export interface Actor {
   id: string
