@@ -52,7 +52,7 @@ export interface NodeHeads {
   joined(): JoinedPeers | undefined
   /** Whether the peer's weights were joined lately, so that its groups need not be trained on. */
   isJoined(peer: string): boolean
-  /** Nodes whose work is in the weights, this one included. */
+  /** How many learn together, this one included; a peer whose heads come seldom counts less. */
   readonly nodes: number
   /** Undefined while the node neither sends nor takes weights. */
   info(): HeadsInfo | undefined
@@ -199,7 +199,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     joined: partners.save,
     isJoined: (peer) => isOn() && partners.has(peer) && !isOut(peer),
     get nodes() {
-      return isOn() ? 1 + here().length : 1
+      return isOn() ? exchange.nodesAt(policy.reference().version) : 1
     },
     info() {
       if (!isOn()) return undefined

@@ -60,6 +60,11 @@ export interface HeadExchange {
   take(head: FetchedHead): 'taken' | 'malformed' | 'late'
   /** The peer has answered, or will not. */
   answered(peer: string): void
+  /**
+   * How many learn together at this version: this node, and the heads that have come for each of its own lately. So a peer
+   * counts less if its heads come seldom, because less noise is averaged away then.
+   */
+  nodesAt(version: number): number
   /** Whether any peer has yet to answer. */
   readonly isAsking: boolean
   /** Whether there is something to join. */
@@ -91,14 +96,16 @@ const FARTHEST = 4
 const AHEAD = { times: 2, groups: 16 }
 /** A peer from which no head has come for so many of this node's own does not count among the nodes. */
 const ABSENT = 16
+/** How many of its own heads a node looks back for what has come meanwhile. */
+const LATELY = 8
 
 export function createHeadExchange({ layout, every, ...options }: HeadExchangeOptions): HeadExchange {
   /** What rounding has lost so far. Made with the first head: a node alone needs no copies of its weights. */
   let lost: Vector | undefined
-  let first: Vector | undefined
+  let start: Vector | undefined
   const origin = (): Vector => {
-    first ??= options.origin()
-    return first
+    start ??= options.origin()
+    return start
   }
   let made: number | undefined
   /** Weights after the last head or join, and how far own steps have led from there. */
@@ -107,8 +114,16 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
   /** By peer: what its answer is compared with. */
   let asked = new Map<string, Vector>()
   let waiting = new Map<string, Waiting>()
+  /** This node's version at its first head, and at each head that it has joined lately. */
+  let first: number | undefined
+  let joins: number[] = []
   /** By peer: this node's version when its newest head was joined. */
   const members = new Map<string, number>()
+
+  const admit = (peers: readonly string[], version: number): void => {
+    for (const peer of peers) members.set(peer, version)
+    joins = [...joins, ...peers.map(() => version)].filter((at) => at > version - LATELY * every)
+  }
 
   return {
     size: packedSize(layout.size),
@@ -118,6 +133,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       movement = (from && distance(weights, from)) || movement
       from = weights
       made = version
+      first ??= version
       lost ??= new Float32Array(layout.size)
       return packBeside(weights, origin(), lost)
     },
@@ -172,8 +188,11 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       return join(weights, compared, { nodes: others.size + 1, farthest: Number.POSITIVE_INFINITY }).weights
     },
 
-    admit(peers, version) {
-      for (const peer of peers) members.set(peer, version)
+    admit,
+
+    nodesAt(version) {
+      const window = Math.min(LATELY * every, Math.max(every, version - (first ?? version)))
+      return 1 + (every * joins.filter((at) => at > version - window).length) / window
     },
 
     dismiss(peers) {
@@ -184,7 +203,10 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       // Before its own first steps, a node cannot say how far is too far.
       const heads = [...waiting.values()].filter((head) => movement > 0 && !isAhead(learnt, head))
       waiting = new Map()
-      for (const { author } of heads) members.set(author, version)
+      admit(
+        heads.map(({ author }) => author),
+        version,
+      )
       for (const [author, last] of members) if (version > last + ABSENT * every) members.delete(author)
       const joined = join(weights, heads, { nodes: members.size + 1, farthest: FARTHEST * movement })
       from = joined.weights

@@ -122,6 +122,26 @@ describe('joining', () => {
   })
 })
 
+describe('how many learn together', () => {
+  test('is one more than the heads that come for each own one', () => {
+    const exchange = asking()
+    expect(exchange.nodesAt(4)).toBe(1)
+    exchange.take(head('a', 3))
+    exchange.take(head('b', 3))
+    joined(exchange)
+    expect(exchange.nodesAt(4)).toBe(3)
+  })
+
+  test('falls where heads come seldom, and to one where none come any more', () => {
+    const exchange = asking()
+    exchange.take(head('a', 3))
+    exchange.take(head('b', 3))
+    joined(exchange)
+    expect(exchange.nodesAt(32)).toBe(1 + 2 / 8)
+    expect(exchange.nodesAt(36)).toBe(1)
+  })
+})
+
 describe('refused', () => {
   test('a head of another size', () => {
     expect(asking().take({ ...head('a', 3), bytes: pack(new Float32Array(5)) })).toBe('malformed')
