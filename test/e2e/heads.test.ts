@@ -27,8 +27,10 @@ it('daemons of one lineage average weights beside one of another, and go on afte
   const first = await start('first', ['up'], ['swarm.private=true'])
   const { peerId } = (await first.client.health())!
   const { invite } = await first.client.send('invite', {})
-  const second = await start('second', ['join', invite])
-  const third = await start('third', ['join', invite], ['training.method=lora', 'training.lora_rank=2'])
+  const [second, third] = await Promise.all([
+    start('second', ['join', invite]),
+    start('third', ['join', invite], ['training.method=lora', 'training.lora_rank=2']),
+  ])
   const [other, unlike] = [(await second.client.health())!.peerId, (await third.client.health())!.peerId]
   await first.until('it averages with the second', averagesWith(other), 120_000)
   await second.until('it averages with the first', averagesWith(peerId), 120_000)
