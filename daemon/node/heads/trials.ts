@@ -67,10 +67,11 @@ export function createTrials(
   }
 
   const merge = async (heads: readonly TriedHead[]): Promise<void> => {
-    const own = toVector(layout, await policy.trainer.weights())
-    if (await attempt('merged', heads, exchange.average(own, heads))) return
+    const { version } = policy.reference()
+    const weights = toVector(layout, await policy.trainer.weights())
+    if (await attempt('merged', heads, exchange.average({ version, weights }, heads))) return
     const peers = heads.map(({ author }) => author)
-    probation.put(peers, policy.reference().version)
+    probation.put(peers, version)
     exchange.dismiss(peers)
   }
 

@@ -7,6 +7,7 @@
 
 import { pack, packedSize, unpack } from './blocks.ts'
 import { type ComparedHead, join } from './join.ts'
+import { createMembers } from './members.ts'
 import { distance, type Layout, type Vector } from './vector.ts'
 
 export interface HeadExchangeOptions {
@@ -77,7 +78,7 @@ export interface HeadExchange {
    */
   apart(isSuspect: (peer: string) => boolean, learnt: Learnt): TriedHead[]
   /** Own weights and these heads, each with its share among all nodes, however far away it is. */
-  average(weights: Vector, heads: readonly TriedHead[]): Vector
+  average(now: { version: number; weights: Vector }, heads: readonly TriedHead[]): Vector
   /** The heads of these peers are in the weights now. */
   admit(peers: readonly string[], version: number): void
   /** These peers are no members any more. */
@@ -94,10 +95,6 @@ interface Waiting extends TriedHead, ComparedHead {}
 const FARTHEST = 4
 /** One node is far ahead of another if it has so many times the other's groups behind it, and some more. */
 const AHEAD = { times: 2, groups: 16 }
-/** A peer from which no head has come for so many of this node's own does not count among the nodes. */
-const ABSENT = 16
-/** How many of its own heads a node looks back for what has come meanwhile. */
-const LATELY = 8
 
 export function createHeadExchange({ layout, every, ...options }: HeadExchangeOptions): HeadExchange {
   /** What rounding has lost so far. Made with the first head: a node alone needs no copies of its weights. */
@@ -114,16 +111,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
   /** By peer: what its answer is compared with. */
   let asked = new Map<string, Vector>()
   let waiting = new Map<string, Waiting>()
-  /** This node's version at its first head, and at each head that it has joined lately. */
-  let first: number | undefined
-  let joins: number[] = []
-  /** By peer: this node's version when its newest head was joined. */
-  const members = new Map<string, number>()
-
-  const admit = (peers: readonly string[], version: number): void => {
-    for (const peer of peers) members.set(peer, version)
-    joins = [...joins, ...peers.map(() => version)].filter((at) => at > version - LATELY * every)
-  }
+  const members = createMembers({ every })
 
   return {
     size: packedSize(layout.size),
@@ -133,7 +121,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       movement = (from && distance(weights, from)) || movement
       from = weights
       made = version
-      first ??= version
+      members.made(version)
       lost ??= new Float32Array(layout.size)
       return packBeside(weights, origin(), lost)
     },
@@ -182,33 +170,27 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       return strangers.filter(({ weights, beside }) => distance(weights, beside) > FARTHEST * movement)
     },
 
-    average(weights, heads) {
-      const others = new Set([...members.keys(), ...heads.map(({ author }) => author)])
+    average({ version, weights }, heads) {
+      const authors = heads.map(({ author }) => author)
       const compared = heads.map((head) => ({ weights: head.weights, beside: weights }))
-      return join(weights, compared, { nodes: others.size + 1, farthest: Number.POSITIVE_INFINITY }).weights
+      const nodes = 1 + members.count(version, authors)
+      return join(weights, compared, { nodes, farthest: Number.POSITIVE_INFINITY }).weights
     },
 
-    admit,
-
-    nodesAt(version) {
-      const window = Math.min(LATELY * every, Math.max(every, version - (first ?? version)))
-      return 1 + (every * joins.filter((at) => at > version - window).length) / window
-    },
-
-    dismiss(peers) {
-      for (const peer of peers) members.delete(peer)
-    },
+    admit: members.admit,
+    dismiss: members.dismiss,
+    nodesAt: members.nodesAt,
 
     join({ version, weights, learnt }) {
       // Before its own first steps, a node cannot say how far is too far.
       const heads = [...waiting.values()].filter((head) => movement > 0 && !isAhead(learnt, head))
       waiting = new Map()
-      admit(
+      members.admit(
         heads.map(({ author }) => author),
         version,
       )
-      for (const [author, last] of members) if (version > last + ABSENT * every) members.delete(author)
-      const joined = join(weights, heads, { nodes: members.size + 1, farthest: FARTHEST * movement })
+      const nodes = 1 + members.count(version)
+      const joined = join(weights, heads, { nodes, farthest: FARTHEST * movement })
       from = joined.weights
       return {
         weights: joined.weights,
