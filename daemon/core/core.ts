@@ -6,7 +6,7 @@
 import { type Group, hasSignal, isPlain, isShareable } from '../../protocol/train/index.ts'
 import { MAX_ROLLOUTS, MIN_ROLLOUTS } from '../../protocol/wire/index.ts'
 import type { OwnOrForeign, Pool } from '../store/pool/pool.ts'
-import { mostWaiting } from '../trainer/batch-size.ts'
+import { mostWaiting } from '../trainer/batch/batch-size.ts'
 import { createLearner } from '../trainer/learner.ts'
 import type {
   Batch,

@@ -1,7 +1,7 @@
 // Input checks shared by all engines, so that each reports the same errors.
 
 import { WaggleError } from '../../protocol/errors.ts'
-import { columnsOf } from '../../protocol/plugin/expression.ts'
+import { columnsOf } from '../../protocol/plugin/expression/expression.ts'
 import { checkTopTokens } from '../../protocol/plugin/top-tokens.ts'
 import type { DecoderSpec } from './decoder.ts'
 import type { GenerateRequest, Objective, Sampling, TrainSequence } from './engine.ts'

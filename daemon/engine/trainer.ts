@@ -1,7 +1,7 @@
 // The contract of a trainer: it scores sequences, computes gradients into named vectors, does algebra on
 // them, and steps the weights along one of them. The caller decides how gradients are mixed.
 
-import type { Expression } from '../../protocol/plugin/expression.ts'
+import type { Expression } from '../../protocol/plugin/expression/expression.ts'
 import type { EngineInfo, OpenRequest } from './opening.ts'
 import type { TopTokens } from './top-tokens.ts'
 import type { OptimizerState, Weights } from './weights.ts'
@@ -61,7 +61,7 @@ export const PLACES = ['above', 'ties'] as const
  */
 export const DIVERGENCE = 'divergence'
 
-/** The loss as a formula; see protocol/plugin/expression.ts. */
+/** The loss as a formula; see protocol/plugin/expression/expression.ts. */
 export interface Objective {
   /** Loss of each token, before masking and normalising. */
   loss: Expression

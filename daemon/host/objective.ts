@@ -3,7 +3,7 @@
 // training; an engine would only fail in the middle of a step.
 
 import { WaggleError } from '../../protocol/errors.ts'
-import { missingColumns, type NamedCorrection, ownColumns } from '../../protocol/plugin/columns.ts'
+import { missingColumns, type NamedCorrection, ownColumns } from '../../protocol/plugin/expression/columns.ts'
 import { type Expression, expression } from '../../protocol/plugin/index.ts'
 
 export interface PluginObjective {

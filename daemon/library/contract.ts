@@ -1,7 +1,7 @@
 // The interface of the library: a model that samples, scores and learns. Everything is data: token ids, log-probs,
 // numbers. Nothing here reads a config, opens a socket or starts a loop.
 
-import type { Expression } from '../../protocol/plugin/expression.ts'
+import type { Expression } from '../../protocol/plugin/expression/expression.ts'
 import type { Finish } from '../../protocol/train/index.ts'
 
 /** One message of a conversation. */

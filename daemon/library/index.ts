@@ -2,8 +2,8 @@
 // daemon's own rounds with its plugins. See docs/library.md.
 
 export * from '../../protocol/errors.ts'
-export type { Expression } from '../../protocol/plugin/expression.ts'
-export * as expression from '../../protocol/plugin/expression.ts'
+export type { Expression } from '../../protocol/plugin/expression/expression.ts'
+export * as expression from '../../protocol/plugin/expression/expression.ts'
 export type * from './contract.ts'
 export { objectiveOf, type PluginUse } from './objective.ts'
 export { openModel } from './open.ts'

@@ -2,7 +2,7 @@
 
 import { CORRECTIONS } from '../../plugins/corrections/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
-import { columnsOf, substitute } from '../../protocol/plugin/expression.ts'
+import { columnsOf, substitute } from '../../protocol/plugin/expression/expression.ts'
 import { loadPlugins } from '../host/load.ts'
 import { assembleObjective } from '../host/objective.ts'
 import type { Objective } from './contract.ts'

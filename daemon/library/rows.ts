@@ -2,7 +2,7 @@
 // before anything is computed.
 
 import { WaggleError } from '../../protocol/errors.ts'
-import { COLUMNS, column, detach } from '../../protocol/plugin/expression.ts'
+import { COLUMNS, column, detach } from '../../protocol/plugin/expression/expression.ts'
 import { didYouMean } from '../../protocol/suggest.ts'
 import type { DecoderSpec } from '../engine/decoder.ts'
 import type { TrainSequence } from '../engine/engine.ts'

@@ -1,7 +1,7 @@
 // Decides what holds a node back: compares readings of the machine with the limits of the config. A pure function.
 
-import { bytes } from '../../protocol/api/format.ts'
 import type { LimitHold, LimitName } from '../../protocol/api/index.ts'
+import { bytes } from '../../protocol/api/text/format.ts'
 import type { Config } from '../config/schema.ts'
 
 export type Limits = Config['limits']

@@ -20,9 +20,9 @@ import { evaluatePolicy } from '../rollout/evaluation/evaluation-loop.ts'
 import type { TaskBook } from '../rollout/tasks.ts'
 import type { Waker } from '../rollout/waker.ts'
 import type { CheckpointRequests } from '../trainer/checkpoints/checkpoint-requests.ts'
+import { tellPhases } from './facts/tell-phases.ts'
 import type { Loops } from './loops.ts'
 import type { NodeState, Wishes } from './state.ts'
-import { tellPhases } from './tell-phases.ts'
 
 export interface ControlParts
   extends Pick<

@@ -11,7 +11,7 @@ import { randomStream } from '../host/random.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
 import type { ParkedGroups } from '../rollout/parked/parked.ts'
 import type { Pool } from '../store/pool/pool.ts'
-import { batchAt } from '../trainer/batch-size.ts'
+import { batchAt } from '../trainer/batch/batch-size.ts'
 import type { Role } from '../trainer/roles.ts'
 import type { LearnerState } from '../trainer/sharing/evidence.ts'
 

@@ -15,8 +15,8 @@ import { restoreBefore, restoreNode, saveNode } from '../trainer/checkpoints/che
 import type { TrainingRecord } from '../trainer/checkpoints/training-record.ts'
 import type { LearnerState } from '../trainer/sharing/evidence.ts'
 import type { NodeHeads } from './heads/heads.ts'
-import type { Models } from './models.ts'
-import type { Policies } from './policy.ts'
+import type { Models } from './policy/models.ts'
+import type { Policies } from './policy/policy.ts'
 
 interface SavingParts {
   /** From the config, as it is now. */

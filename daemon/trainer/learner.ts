@@ -3,13 +3,13 @@
 // drive many learners in one process.
 
 import { scoresOf } from '../../protocol/train/index.ts'
+import { createPromptMix } from './batch/prompt-mix.ts'
 import { createGuards } from './guards/index.ts'
 import { choose } from './learning/choose.ts'
 import type { Learner, LearnerOptions, LearnerParts } from './learning/contract.ts'
 import { actOn, type Inside, knowsPeers, trainableOf } from './learning/inside.ts'
 import { train, withoutUpdate } from './learning/train.ts'
 import { createWeights } from './learning/weights.ts'
-import { createPromptMix } from './prompt-mix.ts'
 import { createRollBacks } from './roll-back.ts'
 import { createIntroductions } from './sharing/introductions.ts'
 import { createSharingRecord, type SharingRecord } from './sharing/sharing-record.ts'

@@ -2,7 +2,7 @@
 // step. It knows no algorithm: the plugin host gives the advantages and the objective.
 
 import { NO_PHASES, type Phases } from '../../protocol/api/index.ts'
-import { columnsOf, substitute } from '../../protocol/plugin/expression.ts'
+import { columnsOf, substitute } from '../../protocol/plugin/expression/expression.ts'
 import type { Advantages, Random } from '../../protocol/plugin/index.ts'
 import { type Expression, expression } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'

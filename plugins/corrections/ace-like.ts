@@ -25,7 +25,7 @@ import {
   rowSum,
   sub,
   where,
-} from '../../protocol/plugin/expression.ts'
+} from '../../protocol/plugin/expression/expression.ts'
 import { type Correction, definePlugin } from '../../protocol/plugin/index.ts'
 import { ADVANTAGE, LOGPROB } from './losses/anchors.ts'
 

@@ -13,7 +13,7 @@
 // Try it with large groups, where most rollouts are similar.
 
 import { z } from 'zod'
-import { column, greater } from '../../protocol/plugin/expression.ts'
+import { column, greater } from '../../protocol/plugin/expression/expression.ts'
 import { type Advantages, type Context, type Correction, definePlugin } from '../../protocol/plugin/index.ts'
 import { type Group, writtenPositions } from '../../protocol/train/index.ts'
 

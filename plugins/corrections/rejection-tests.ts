@@ -18,7 +18,7 @@ import {
   rowMean,
   rowSum,
   sub,
-} from '../../protocol/plugin/expression.ts'
+} from '../../protocol/plugin/expression/expression.ts'
 
 export const testSetting = z
   .strictObject({

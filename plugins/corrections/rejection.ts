@@ -9,7 +9,7 @@
 // one; in a batch of one step they are the same.
 
 import { z } from 'zod'
-import { column, detach, mul, not, sub, where } from '../../protocol/plugin/expression.ts'
+import { column, detach, mul, not, sub, where } from '../../protocol/plugin/expression/expression.ts'
 import { type Correction, definePlugin } from '../../protocol/plugin/index.ts'
 import { KNOWN, LOGPROB } from './losses/anchors.ts'
 import { keptBy, PRIME_RL_TESTS, rejectedBy, testSetting } from './rejection-tests.ts'

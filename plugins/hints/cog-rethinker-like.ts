@@ -12,7 +12,7 @@
 // Nothing of it is shared. Try it with a model that follows instructions.
 
 import { z } from 'zod'
-import { column, mul, neg } from '../../protocol/plugin/expression.ts'
+import { column, mul, neg } from '../../protocol/plugin/expression/expression.ts'
 import {
   type Context,
   definePlugin,

@@ -10,10 +10,10 @@
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
 import { hasSignal, isRight, promptKey } from '../../protocol/train/index.ts'
-import { createReplayBuffer } from './buffer.ts'
 import { calibrated, createTracker, weightsOf } from './difficulty.ts'
-import { drawByWeight, replayGroup, teaches } from './draw.ts'
-import { canReplay, storedOf } from './stored.ts'
+import { createReplayBuffer } from './kept/buffer.ts'
+import { drawByWeight, replayGroup, teaches } from './kept/draw.ts'
+import { canReplay, storedOf } from './kept/stored.ts'
 
 const NAME = 'replay/dots'
 

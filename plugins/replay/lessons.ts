@@ -15,7 +15,7 @@
 // groups has no lessons. Nothing is saved: after a restart the plugin waits for peers' answers again.
 
 import { z } from 'zod'
-import { column, neg } from '../../protocol/plugin/expression.ts'
+import { column, neg } from '../../protocol/plugin/expression/expression.ts'
 import { definePlugin } from '../../protocol/plugin/index.ts'
 import { type Group, hasSignal, isRight, promptKey, type Rollout } from '../../protocol/train/index.ts'
 import { contentId } from '../../protocol/wire/index.ts'

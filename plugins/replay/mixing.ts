@@ -7,9 +7,9 @@
 
 import type { BatchView, Context } from '../../protocol/plugin/index.ts'
 import { type Group, isRight, promptKey } from '../../protocol/train/index.ts'
-import type { ReplayBuffer } from './buffer.ts'
-import { canReplay, replayOf, type Stored } from './stored.ts'
-import type { Visits } from './visits.ts'
+import type { ReplayBuffer } from './kept/buffer.ts'
+import { canReplay, replayOf, type Stored } from './kept/stored.ts'
+import type { Visits } from './kept/visits.ts'
 
 interface MixOptions {
   k: number

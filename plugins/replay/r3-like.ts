@@ -13,12 +13,12 @@
 import { z } from 'zod'
 import { type Advantages, type Context, definePlugin, type RoundView } from '../../protocol/plugin/index.ts'
 import { type Group, hasSignal, isRight, promptKey, type Rollout } from '../../protocol/train/index.ts'
-import { createReplayBuffer } from './buffer.ts'
+import { createReplayBuffer } from './kept/buffer.ts'
+import { canReplay, storedOf } from './kept/stored.ts'
+import { createVisits } from './kept/visits.ts'
 import { createMixer, mixedAdvantages } from './mixing.ts'
 import { entropiesOf, rankRewards, structureOf, winsOf } from './ranking.ts'
 import { reflectionOn } from './reflection.ts'
-import { canReplay, storedOf } from './stored.ts'
-import { createVisits } from './visits.ts'
 
 const settings = z.strictObject({
   tau: z.number().min(0).max(1).default(0.25),

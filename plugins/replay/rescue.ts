@@ -18,7 +18,7 @@
 
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { add, column, div, exp, mul, neg } from '../../protocol/plugin/expression.ts'
+import { add, column, div, exp, mul, neg } from '../../protocol/plugin/expression/expression.ts'
 import { type Context, definePlugin } from '../../protocol/plugin/index.ts'
 import { type Group, hasSignal, isRight, promptKey, type Rollout } from '../../protocol/train/index.ts'
 import { mixedAdvantages } from './mixing.ts'

@@ -10,9 +10,9 @@
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
 import { type Group, hasSignal, promptKey } from '../../protocol/train/index.ts'
-import { createReplayBuffer } from './buffer.ts'
-import { drawByWeight, replayGroup, teaches } from './draw.ts'
-import { canReplay, storedOf } from './stored.ts'
+import { createReplayBuffer } from './kept/buffer.ts'
+import { drawByWeight, replayGroup, teaches } from './kept/draw.ts'
+import { canReplay, storedOf } from './kept/stored.ts'
 
 const NAME = 'replay/selective_like'
 const LANE = 'all'

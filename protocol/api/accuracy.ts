@@ -1,9 +1,9 @@
 // Formats held-out accuracy with its confidence interval, since a few questions prove little. Used by the commands,
 // the terminal UI and model cards.
 
-import { percent } from './format.ts'
 import type { Estimate } from './requests.ts'
 import type { Evaluation } from './snapshot.ts'
+import { percent } from './text/format.ts'
 
 /** 97.5 % quantile of the standard normal distribution. */
 const Z = 1.959964

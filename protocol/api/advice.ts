@@ -1,9 +1,9 @@
 // Advice for the user: rules over one snapshot, each with an observation and a next step. Shown by the terminal UI and
 // by `waggle status`. Does not repeat the node's alerts. The thresholds are approximate.
 
-import { bytes, count, duration, percent, si } from './format.ts'
 import { refusalText } from './refusals.ts'
 import type { Snapshot } from './snapshot.ts'
+import { bytes, count, duration, percent, si } from './text/format.ts'
 
 export interface Advice {
   level: 'attention' | 'hint'

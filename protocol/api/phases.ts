@@ -1,8 +1,8 @@
 // What a node, or a command, is doing right now: named phases that run side by side, each with how far it is. The loops
 // report to `run`; the state word, snapshots, commands and the terminal UI read `list`.
 
-import { bytes, count, duration, si } from './format.ts'
 import type { StateWord } from './state-word.ts'
+import { bytes, count, duration, si } from './text/format.ts'
 
 interface Kind {
   /** In words, as in "training 43 %". */

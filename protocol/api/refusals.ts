@@ -1,6 +1,6 @@
 // The reasons for refusals in plain words, for people. Programs get the reasons as they are.
 
-import { count } from './format.ts'
+import { count } from './text/format.ts'
 
 const WORDS: Readonly<Record<string, string>> = {
   quota: 'too many at once',

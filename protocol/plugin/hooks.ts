@@ -9,7 +9,7 @@
 
 import type { Group, PromptCoordinates, Turn } from '../train/index.ts'
 import type { Context } from './context.ts'
-import type { Expression } from './expression.ts'
+import type { Expression } from './expression/expression.ts'
 import type { Rewrite } from './rewrite.ts'
 import type { Teaching } from './teacher.ts'
 

@@ -4,7 +4,7 @@
 // leaks (0.5 for 1/2, 1000 for 1,000), and an episode's answers leak if they occur in order, whatever punctuation
 // is between them. Paraphrases are not detected: "half" passes for 1/2, and a hint may reveal all steps but the last.
 
-import { TURN_MARK } from './turn-mark.ts'
+import { TURN_MARK } from './environment/turn-mark.ts'
 
 const ASSERTED = ['=', 'equals', 'equal to', 'is', 'answer:', 'answer is', 'result is', 'value is']
 const SHORT = 2

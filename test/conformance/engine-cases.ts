@@ -3,7 +3,7 @@
 import { expect } from 'vitest'
 import type { DecoderSpec } from '../../daemon/engine/decoder.ts'
 import type { Engine, Sample, TrainRequest } from '../../daemon/engine/engine.ts'
-import { column, min, mul, neg, ratio } from '../../protocol/plugin/expression.ts'
+import { column, min, mul, neg, ratio } from '../../protocol/plugin/expression/expression.ts'
 import { ADAMW, randomTokens, uniform } from '../engine/model.ts'
 
 export type EngineFactory = (options?: { microBatchTokens?: number }) => Promise<Engine>

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import type { Engine, TrainRequest } from '../../daemon/engine/engine.ts'
 import type { Weights } from '../../daemon/engine/weights.ts'
-import { column, mul, neg } from '../../protocol/plugin/expression.ts'
+import { column, mul, neg } from '../../protocol/plugin/expression/expression.ts'
 import { ADAMW, randomWeights, SPEC } from '../engine/model.ts'
 import { furthest, type Opener, raggedGroups, stepOf } from './engine-cases.ts'
 

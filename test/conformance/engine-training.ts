@@ -3,7 +3,17 @@
 import { expect, test } from 'vitest'
 import { adapterNames, parameterShapes, trainableShapes } from '../../daemon/engine/decoder.ts'
 import type { Engine, TrainRequest } from '../../daemon/engine/engine.ts'
-import { column, detach, div, exp, mul, neg, ratio, rowMean, sub } from '../../protocol/plugin/expression.ts'
+import {
+  column,
+  detach,
+  div,
+  exp,
+  mul,
+  neg,
+  ratio,
+  rowMean,
+  sub,
+} from '../../protocol/plugin/expression/expression.ts'
 import { ADAMW, randomWeights, SPEC } from '../engine/model.ts'
 import { type EngineFactory, furthest, type Opener, raggedGroups, stepOf } from './engine-cases.ts'
 import { ADAPTED } from './families.ts'

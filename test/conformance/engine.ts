@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { DecoderSpec } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
-import { column } from '../../protocol/plugin/expression.ts'
+import { column } from '../../protocol/plugin/expression/expression.ts'
 import { randomTokens, randomWeights, SPEC } from '../engine/model.ts'
 import { type EngineFactory, raggedGroups, stepOf } from './engine-cases.ts'
 import { describeCuts } from './engine-cuts.ts'

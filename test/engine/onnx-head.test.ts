@@ -8,7 +8,7 @@ import { partSizes, partsOf } from '../../daemon/engine/onnx/decoder/head.ts'
 import { buildGradient, buildScore } from '../../daemon/engine/onnx/decoder/training.ts'
 import { createRuntime } from '../../daemon/engine/onnx/runtime/runtime.ts'
 import { inputsOf } from '../../daemon/engine/onnx/step.ts'
-import { add, column, mul, neg } from '../../protocol/plugin/expression.ts'
+import { add, column, mul, neg } from '../../protocol/plugin/expression/expression.ts'
 import { furthest, raggedGroups } from '../conformance/engine-cases.ts'
 import { randomWeights, SPEC } from './model.ts'
 

@@ -6,7 +6,7 @@ import type { TrainRequest } from '../../daemon/engine/engine.ts'
 import { createEngines } from '../../daemon/engine/select.ts'
 import { openBackend } from '../../daemon/engine/tfjs/backend.ts'
 import { createCore } from '../../daemon/engine/tfjs/core.ts'
-import { column, mul } from '../../protocol/plugin/expression.ts'
+import { column, mul } from '../../protocol/plugin/expression/expression.ts'
 import { raggedGroups, stepOf } from '../conformance/engine-cases.ts'
 import { randomTokens, randomWeights, SPEC } from './model.ts'
 

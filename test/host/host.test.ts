@@ -80,7 +80,7 @@ test('weights multiply and a mask removes a token whatever its loss', async () =
   ])
   const { objective } = await made
   expect(Object.keys(objective.metrics)).toEqual(['twice.known'])
-  const { evaluate } = await import('../../protocol/plugin/expression.ts')
+  const { evaluate } = await import('../../protocol/plugin/expression/expression.ts')
   expect([...evaluate(objective.loss, { mask: [1, 1], advantage: [0, 1e9], known: [1, 0] })]).toEqual([1, 0])
 })
 

@@ -11,8 +11,8 @@ import {
   rowSum,
   substitute,
   where,
-} from '../../protocol/plugin/expression.ts'
-import { gradient } from '../../protocol/plugin/gradient.ts'
+} from '../../protocol/plugin/expression/expression.ts'
+import { gradient } from '../../protocol/plugin/expression/gradient.ts'
 
 test('a fold handles equal subexpressions once, operands first', () => {
   const seen: string[] = []

@@ -1,8 +1,8 @@
 // Objectives as JavaScript, since a simulation evaluates them a million times: the value of an expression at one token and
-// its derivative in that token's log-prob. What protocol/plugin/expression.ts and gradient.ts say, for expressions
+// its derivative in that token's log-prob. What protocol/plugin/expression/expression.ts and gradient.ts say, for expressions
 // without sums over a row.
 
-import { type Expression, fold } from '../../protocol/plugin/expression.ts'
+import { type Expression, fold } from '../../protocol/plugin/expression/expression.ts'
 
 export type Columns = Record<string, ArrayLike<number>>
 /** Writes value and derivative at token `i`. */

@@ -2,8 +2,8 @@
 // found.test.ts; docs/results/simulation.md has the long runs.
 
 import { expect, test } from 'vitest'
-import { evaluate } from '../../protocol/plugin/expression.ts'
-import { gradient } from '../../protocol/plugin/gradient.ts'
+import { evaluate } from '../../protocol/plugin/expression/expression.ts'
+import { gradient } from '../../protocol/plugin/expression/gradient.ts'
 import { expression } from '../../protocol/plugin/index.ts'
 import { runChaos } from './chaos.ts'
 import { compile } from './compiled.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { batchAt, filledBatch, mostWaiting } from '../../daemon/trainer/batch-size.ts'
+import { batchAt, filledBatch, mostWaiting } from '../../daemon/trainer/batch/batch-size.ts'
 
 test('foreign groups make a batch no larger', () => {
   const own = (batchGroups: number, peers: number) => filledBatch(batchGroups, peers).leastOwn

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { randomStream } from '../../daemon/host/random.ts'
-import { type BatchParts, type BatchSizes, chooseBatch } from '../../daemon/trainer/batch.ts'
-import { createPromptMix, OTHER, tokensIn } from '../../daemon/trainer/prompt-mix.ts'
+import { type BatchParts, type BatchSizes, chooseBatch } from '../../daemon/trainer/batch/batch.ts'
+import { createPromptMix, OTHER, tokensIn } from '../../daemon/trainer/batch/prompt-mix.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { group } from './groups.ts'
 

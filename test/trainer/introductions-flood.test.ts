@@ -3,7 +3,7 @@
 
 import { expect, test } from 'vitest'
 import type { ScoreRequest } from '../../daemon/engine/engine.ts'
-import { createPromptMix } from '../../daemon/trainer/prompt-mix.ts'
+import { createPromptMix } from '../../daemon/trainer/batch/prompt-mix.ts'
 import { createIntroductions } from '../../daemon/trainer/sharing/introductions.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { group } from './groups.ts'

@@ -1,15 +1,15 @@
 // waggle plugins run: runs one hook of a plugin on JSON from a file or from standard input, without a node.
 //
-// Corrections are evaluated row by row in double precision, as protocol/plugin/expression.ts defines them, including
+// Corrections are evaluated row by row in double precision, as protocol/plugin/expression/expression.ts defines them, including
 // the gradient of loss and penalty with respect to each token's log-prob. Metrics are means over unmasked tokens.
 
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { columnsReadBy, ownColumns } from '../../../protocol/plugin/columns.ts'
-import { add, evaluate } from '../../../protocol/plugin/expression.ts'
-import { gradient } from '../../../protocol/plugin/gradient.ts'
+import { columnsReadBy, ownColumns } from '../../../protocol/plugin/expression/columns.ts'
+import { add, evaluate } from '../../../protocol/plugin/expression/expression.ts'
+import { gradient } from '../../../protocol/plugin/expression/gradient.ts'
 import type {
   Advantages,
   Correction,

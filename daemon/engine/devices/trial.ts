@@ -1,7 +1,7 @@
 // Tries a device: a matrix product and two training steps of a small decoder must agree with the CPU's; then a larger
 // training step measures the speed. Runs in a separate process (`trial-child.ts`), because a driver may crash or hang.
 
-import { column, neg } from '../../../protocol/plugin/expression.ts'
+import { column, neg } from '../../../protocol/plugin/expression/expression.ts'
 import type { Core } from '../core.ts'
 import { type DecoderSpec, parameterShapes } from '../decoder.ts'
 import type { TrainRequest } from '../engine.ts'

@@ -1,10 +1,10 @@
-// Lowers an objective (protocol/plugin/expression.ts) to TensorFlow.js operations, differentiable.
+// Lowers an objective (protocol/plugin/expression/expression.ts) to TensorFlow.js operations, differentiable.
 //
 // TensorFlow.js has no detach and refuses to differentiate through comparisons. So values without a gradient are copied
 // into new tensors, which the tape does not know.
 
 import { WaggleError } from '../../../protocol/errors.ts'
-import { type Expression, fold, fromTable } from '../../../protocol/plugin/expression.ts'
+import { type Expression, fold, fromTable } from '../../../protocol/plugin/expression/expression.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
 
 /** Each column is [rows, tokens], and so is every result. */

@@ -6,9 +6,9 @@ import type { NodeControl, RunNode, RunOptions } from '../../control/node/node.t
 import type { Home } from '../../store/home.ts'
 import type { Identity } from '../../swarm/peers/identity.ts'
 import { type Begun, beginNode } from '../begin.ts'
-import { nodeFacts } from '../facts.ts'
+import { nodeFacts } from '../facts/facts.ts'
+import { tellPhases } from '../facts/tell-phases.ts'
 import { openNodeHome } from '../home/open.ts'
-import { tellPhases } from '../tell-phases.ts'
 import { type Served, serveControl } from './serve.ts'
 
 /** What a composition root begins with. */

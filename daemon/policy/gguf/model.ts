@@ -9,7 +9,7 @@ import { GGUF_FAMILIES, type GgufFamily } from './families.ts'
 import { type Facts, factsOf } from './metadata.ts'
 import { type Gguf, openGguf, type TensorPlace } from './read.ts'
 import { fromGguf, huggingFaceName, reorderBlocks } from './tensors.ts'
-import { readTokenizer } from './tokenizer.ts'
+import { readTokenizer } from './tokens/tokenizer.ts'
 import { TENSOR_TYPES, type TensorType } from './types.ts'
 
 /** Tensors that a converter may add and the decoder does not need. `rope_freqs` becomes part of the config. */

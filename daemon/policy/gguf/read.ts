@@ -7,10 +7,10 @@ import type { Disk, DiskFile } from '../../store/disk.ts'
 import { toFloat32 } from '../safetensors/dtypes.ts'
 import { attempt, openInside } from '../safetensors/folder.ts'
 import { count, modelError, quote } from '../safetensors/json.ts'
+import { blocksRoom, partOf, shiftMinimums, toFloats, unpackedRoom } from './blocks/unpacked.ts'
 import { NeedsMore } from './bytes.ts'
 import { type Header, type Metadata, parseHeader, type TensorLocation } from './header.ts'
 import { TENSOR_TYPES, type TensorType } from './types.ts'
-import { blocksRoom, partOf, shiftMinimums, toFloats, unpackedRoom } from './unpacked.ts'
 
 export type { Metadata, MetadataValue, TensorLocation as TensorPlace } from './header.ts'
 

@@ -1,9 +1,9 @@
 // The tensor types of GGUF that can be read: the values and bytes of a block, and how to unpack it. Layouts are those
 // of ggml.
 
-import { q4_0, q4_1, q5_0, q5_1, q8_0 } from './blocks.ts'
-import { q2_K, q3_K, q4_K, q5_K, q6_K } from './super-blocks.ts'
-import type { Packing, Unpack } from './unpacked.ts'
+import { q4_0, q4_1, q5_0, q5_1, q8_0 } from './blocks/blocks.ts'
+import { q2_K, q3_K, q4_K, q5_K, q6_K } from './blocks/super-blocks.ts'
+import type { Packing, Unpack } from './blocks/unpacked.ts'
 
 export interface TensorType {
   /** ggml's number for the type in a file. */

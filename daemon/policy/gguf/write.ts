@@ -5,7 +5,7 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import { allFinite } from '../safetensors/dtypes.ts'
 import { quote } from '../safetensors/json.ts'
 import type { Encoded } from '../safetensors/write.ts'
-import { QUANTIZE, type WrittenType } from './quantize.ts'
+import { QUANTIZE, type WrittenType } from './blocks/quantize.ts'
 import { TENSOR_TYPES } from './types.ts'
 
 export type Entry =

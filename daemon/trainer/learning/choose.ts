@@ -1,8 +1,8 @@
 // Chooses the next batch among the groups that wait.
 
 import type { Group } from '../../../protocol/train/index.ts'
-import { chooseBatch } from '../batch.ts'
-import { filledBatch } from '../batch-size.ts'
+import { chooseBatch } from '../batch/batch.ts'
+import { filledBatch } from '../batch/batch-size.ts'
 import type { Batch } from './contract.ts'
 import { type Inside, stepsWithoutOwn } from './inside.ts'
 

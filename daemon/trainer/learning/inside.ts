@@ -1,8 +1,8 @@
 // What the functions of a learner share, and how it acts on what it finds.
 
 import type { Group } from '../../../protocol/train/index.ts'
+import type { PromptMix } from '../batch/prompt-mix.ts'
 import type { Alarm, createGuards } from '../guards/index.ts'
-import type { PromptMix } from '../prompt-mix.ts'
 import type { createRollBacks } from '../roll-back.ts'
 import type { SharingRecord } from '../sharing/sharing-record.ts'
 import { untrainable } from '../trainable.ts'

@@ -9,7 +9,7 @@ import { FairQueue } from '../../../protocol/fair-queue.ts'
 import type { Random } from '../../../protocol/plugin/index.ts'
 import type { Group, Rollout } from '../../../protocol/train/index.ts'
 import type { Engine } from '../../engine/engine.ts'
-import { type PromptMix, tokensIn } from '../prompt-mix.ts'
+import { type PromptMix, tokensIn } from '../batch/prompt-mix.ts'
 import { evidenceIn } from '../watch.ts'
 import type { Authors } from './authors.ts'
 

@@ -2,7 +2,7 @@
 // many foreign groups the next batch may have.
 
 import type { SharingInfo } from '../../../protocol/api/index.ts'
-import { filledBatch } from '../batch-size.ts'
+import { filledBatch } from '../batch/batch-size.ts'
 import { countsOf, evidenceOf } from '../watch.ts'
 import { type Authors, createAuthors } from './authors.ts'
 import type { LearnerState } from './evidence.ts'

@@ -26,7 +26,7 @@ import {
   rowMean,
   sub,
   where,
-} from '../../../protocol/plugin/expression.ts'
+} from '../../../protocol/plugin/expression/expression.ts'
 import { type Correction, definePlugin } from '../../../protocol/plugin/index.ts'
 import { ADVANTAGE, KNOWN, LOGPROB } from '../losses/anchors.ts'
 

@@ -20,7 +20,7 @@ import {
   ratio,
   sub,
   where,
-} from '../../../protocol/plugin/expression.ts'
+} from '../../../protocol/plugin/expression/expression.ts'
 
 export const anchorSetting = z.enum(['proximal', 'behaviour', 'approximate']).default('proximal')
 type Anchor = z.infer<typeof anchorSetting>

@@ -4,7 +4,7 @@
 // comes from ScaleRL (Khatri et al. 2025) and TRL.
 
 import { z } from 'zod'
-import { clamp, detach, greater, less, mul, neg } from '../../../protocol/plugin/expression.ts'
+import { clamp, detach, greater, less, mul, neg } from '../../../protocol/plugin/expression/expression.ts'
 import { type Correction, definePlugin } from '../../../protocol/plugin/index.ts'
 import { ADVANTAGE, anchoredRatio, anchorSetting, LOGPROB } from './anchors.ts'
 

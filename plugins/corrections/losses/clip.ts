@@ -6,7 +6,15 @@
 // gradient should not depend on how an engine differentiates ties.
 
 import { z } from 'zod'
-import { type Expression, greater, less, mul, neg, sub, where } from '../../../protocol/plugin/expression.ts'
+import {
+  type Expression,
+  greater,
+  less,
+  mul,
+  neg,
+  sub,
+  where,
+} from '../../../protocol/plugin/expression/expression.ts'
 import { definePlugin } from '../../../protocol/plugin/index.ts'
 import { ADVANTAGE, anchoredRatio, anchorLogprob, anchorSetting, LOGPROB } from './anchors.ts'
 

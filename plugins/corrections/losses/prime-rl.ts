@@ -9,7 +9,7 @@
 // PRIME-RL's newer losses are `dppo` and `ipo`.
 
 import { z } from 'zod'
-import { detach, mul, neg, not, ratio, sub, where } from '../../../protocol/plugin/expression.ts'
+import { detach, mul, neg, not, ratio, sub, where } from '../../../protocol/plugin/expression/expression.ts'
 import { type Correction, definePlugin } from '../../../protocol/plugin/index.ts'
 import { keptBy, PRIME_RL_TESTS, testSetting } from '../rejection-tests.ts'
 import { ADVANTAGE, anchorLogprob, LOGPROB } from './anchors.ts'

@@ -15,7 +15,16 @@
 // Try it with stale or foreign rollouts: clipping discards distant tokens, while this only gives them less weight.
 
 import { z } from 'zod'
-import { abs, clamp, column, exp, greater, mul, neg, sub } from '../../../protocol/plugin/expression.ts'
+import {
+  abs,
+  clamp,
+  column,
+  exp,
+  greater,
+  mul,
+  neg,
+  sub,
+} from '../../../protocol/plugin/expression/expression.ts'
 import { type Correction, definePlugin } from '../../../protocol/plugin/index.ts'
 import { ADVANTAGE, anchorLogprob, anchorSetting, LOGPROB } from './anchors.ts'
 

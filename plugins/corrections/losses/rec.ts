@@ -19,7 +19,7 @@ import {
   ratio as ratioOf,
   rowMean,
   sub,
-} from '../../../protocol/plugin/expression.ts'
+} from '../../../protocol/plugin/expression/expression.ts'
 import { type Correction, definePlugin } from '../../../protocol/plugin/index.ts'
 import { ADVANTAGE, anchoredRatio, anchorLogprob, anchorSetting, LOGPROB } from './anchors.ts'
 

@@ -6,7 +6,7 @@
 // regularisation).
 
 import { z } from 'zod'
-import { add, column, mul, neg, sub } from '../../../protocol/plugin/expression.ts'
+import { add, column, mul, neg, sub } from '../../../protocol/plugin/expression/expression.ts'
 import { type Correction, definePlugin } from '../../../protocol/plugin/index.ts'
 import { ADVANTAGE, LOGPROB } from './anchors.ts'
 

@@ -5,7 +5,15 @@
 // 1.05 for negative ones, which are less stable.
 
 import { z } from 'zod'
-import { div, greater, mul, neg, sigmoid, sub, where } from '../../../protocol/plugin/expression.ts'
+import {
+  div,
+  greater,
+  mul,
+  neg,
+  sigmoid,
+  sub,
+  where,
+} from '../../../protocol/plugin/expression/expression.ts'
 import { type Correction, definePlugin } from '../../../protocol/plugin/index.ts'
 import { ADVANTAGE, anchoredRatio, anchorSetting } from './anchors.ts'
 

@@ -25,7 +25,7 @@ import {
   neg,
   sub,
   where,
-} from '../../../protocol/plugin/expression.ts'
+} from '../../../protocol/plugin/expression/expression.ts'
 import { type Correction, definePlugin } from '../../../protocol/plugin/index.ts'
 import type { Group } from '../../../protocol/train/index.ts'
 import { type Gaps, gapsOf, turnsOf } from '../gaps.ts'

@@ -5,7 +5,15 @@
 // loses its influence, which keeps stale and foreign negative advantages safe.
 
 import { z } from 'zod'
-import { detach, greater, less, min, mul, neg, where } from '../../../protocol/plugin/expression.ts'
+import {
+  detach,
+  greater,
+  less,
+  min,
+  mul,
+  neg,
+  where,
+} from '../../../protocol/plugin/expression/expression.ts'
 import { type Correction, definePlugin } from '../../../protocol/plugin/index.ts'
 import { ADVANTAGE, anchoredRatio, anchorSetting, LOGPROB } from './anchors.ts'
 

@@ -16,7 +16,7 @@ import {
   rowSum,
   sub,
   where,
-} from '../../../protocol/plugin/expression.ts'
+} from '../../../protocol/plugin/expression/expression.ts'
 import { type Correction, definePlugin } from '../../../protocol/plugin/index.ts'
 import { ADVANTAGE, anchorLogprob, anchorSetting, LOGPROB } from './anchors.ts'
 

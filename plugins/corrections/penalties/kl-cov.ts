@@ -9,7 +9,7 @@
 // may be chosen, but get no penalty towards it.
 
 import { z } from 'zod'
-import { abs, column, mul, sub, where } from '../../../protocol/plugin/expression.ts'
+import { abs, column, mul, sub, where } from '../../../protocol/plugin/expression/expression.ts'
 import { type Correction, definePlugin } from '../../../protocol/plugin/index.ts'
 import { covariances, withValue } from '../covariance.ts'
 import { KNOWN, LOGPROB } from '../losses/anchors.ts'

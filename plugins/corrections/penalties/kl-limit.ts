@@ -12,7 +12,7 @@
 // Try it with an unclipped loss: `reinforce`, or the estimator `disco`.
 
 import { z } from 'zod'
-import { column, mul, not, sub, where } from '../../../protocol/plugin/expression.ts'
+import { column, mul, not, sub, where } from '../../../protocol/plugin/expression/expression.ts'
 import { type Correction, definePlugin } from '../../../protocol/plugin/index.ts'
 import { gapsOf } from '../gaps.ts'
 import { KNOWN, LOGPROB } from '../losses/anchors.ts'

@@ -22,7 +22,7 @@ import {
   neg,
   sub,
   where,
-} from '../../../protocol/plugin/expression.ts'
+} from '../../../protocol/plugin/expression/expression.ts'
 import { type Correction, definePlugin } from '../../../protocol/plugin/index.ts'
 import { KNOWN, LOGPROB } from '../losses/anchors.ts'
 import { createKlControl } from './kl-control.ts'

@@ -27,7 +27,7 @@ import {
   rowSum,
   sub,
   where,
-} from '../../../protocol/plugin/expression.ts'
+} from '../../../protocol/plugin/expression/expression.ts'
 import { type Context, type Correction, definePlugin } from '../../../protocol/plugin/index.ts'
 import type { Group } from '../../../protocol/train/index.ts'
 import { type Gaps, gapsOf, turnsOf } from '../gaps.ts'

@@ -14,7 +14,16 @@
 // lowers entropy. Groups without a signal do not reach it, unless the estimator learns from them.
 
 import { z } from 'zod'
-import { column, detach, exp, greater, mul, neg, sub, where } from '../../../protocol/plugin/expression.ts'
+import {
+  column,
+  detach,
+  exp,
+  greater,
+  mul,
+  neg,
+  sub,
+  where,
+} from '../../../protocol/plugin/expression/expression.ts'
 import { type Correction, definePlugin } from '../../../protocol/plugin/index.ts'
 import { type Group, isRight, type Rollout, writtenLength } from '../../../protocol/train/index.ts'
 import { LOGPROB } from '../losses/anchors.ts'

@@ -9,7 +9,7 @@
 // weight `anchor`, as long as some other task is taught: otherwise what is not taught is lost.
 
 import { z } from 'zod'
-import { column, detach, div, max, min, mul, where } from '../../../protocol/plugin/expression.ts'
+import { column, detach, div, max, min, mul, where } from '../../../protocol/plugin/expression/expression.ts'
 import type { Context, Correction, Hooks, Teaching } from '../../../protocol/plugin/index.ts'
 import { type Group, isRight, type PromptCoordinates, type Rollout } from '../../../protocol/train/index.ts'
 import { createGate } from './gate.ts'

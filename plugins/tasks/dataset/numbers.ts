@@ -2,8 +2,8 @@
 // A verifier from a file gets numbers, so these must be numbers that JavaScript can hold.
 
 import { numberText } from '../../../protocol/json.ts'
+import { readDecimal, sameValue } from '../verifiers/expressions/rational.ts'
 import { type Answer, Fault } from '../verifiers/index.ts'
-import { readDecimal, sameValue } from '../verifiers/rational.ts'
 
 /** An answer as the verifier gets it; undefined if it is none. Throws Fault for a number that should be quoted. */
 export function answerIn(value: unknown, { asNumbers }: { asNumbers: boolean }): Answer | undefined {

@@ -2,10 +2,10 @@
 
 import { choice } from './choice.ts'
 import { exact } from './exact.ts'
-import { expression } from './expression.ts'
-import { fraction } from './fraction.ts'
+import { expression } from './expressions/expression.ts'
+import { fraction } from './expressions/fraction.ts'
 import { numeric } from './numeric.ts'
-import { regex } from './regex.ts'
+import { regex } from './regex/regex.ts'
 import { set } from './set.ts'
 import { unknown } from './unknown.ts'
 import type { Verifier } from './verifier.ts'

@@ -3,7 +3,7 @@
 // fractions are refused.
 
 import { plainAnswer } from '../numbers.ts'
-import { type Rational, readDecimal, times, within } from './rational.ts'
+import { type Rational, readDecimal, times, within } from './expressions/rational.ts'
 import { amount, Fault, oneAnswer, type Settings, type Verifier } from './verifier.ts'
 
 const exactly = (value: unknown): Rational => readDecimal(String(value))!

@@ -9,8 +9,8 @@
 
 import { deepStrictEqual, ok } from 'node:assert/strict'
 import { HELD_OUT_SEED } from '../../train/index.ts'
-import { missingColumns } from '../columns.ts'
 import { BudgetError } from '../context.ts'
+import { missingColumns } from '../expression/columns.ts'
 import { NEEDS, SLOTS } from '../manifest.ts'
 import { PLUGIN_API, type Plugin } from '../plugin.ts'
 import { createDrive, type Drive, type DriveOptions } from './drive.ts'

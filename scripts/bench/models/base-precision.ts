@@ -23,7 +23,7 @@ import { LEAN_FLAGS, LEAN_MALLOC } from '../../../daemon/platform/index.ts'
 import { openPolicy } from '../../../daemon/policy/live-policy.ts'
 import { estimateMemory } from '../../../daemon/policy/memory-plan/index.ts'
 import type { StoredModel } from '../../../daemon/policy/model.ts'
-import { column, mul, neg } from '../../../protocol/plugin/expression.ts'
+import { column, mul, neg } from '../../../protocol/plugin/expression/expression.ts'
 
 const shape = (
   [vocabulary, width, layers, heads, kvHeads, headWidth, feedForward]: number[],

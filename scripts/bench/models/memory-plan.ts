@@ -21,7 +21,7 @@ import { LEAN_FLAGS, LEAN_MALLOC } from '../../../daemon/platform/index.ts'
 import { openPolicy } from '../../../daemon/policy/live-policy.ts'
 import { estimateMemory, type Work } from '../../../daemon/policy/memory-plan/estimate.ts'
 import type { Model } from '../../../daemon/policy/model.ts'
-import { column, min, mul, neg, ratio } from '../../../protocol/plugin/expression.ts'
+import { column, min, mul, neg, ratio } from '../../../protocol/plugin/expression/expression.ts'
 
 const adapter: AdapterSpec = {
   rank: 16,

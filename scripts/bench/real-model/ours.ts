@@ -8,7 +8,7 @@ import type { BaseWeights } from '../../../daemon/engine/stored/stored.ts'
 import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import { loadDecoderAs } from '../../../daemon/policy/model.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
-import { column, min, mul, neg, ratio } from '../../../protocol/plugin/expression.ts'
+import { column, min, mul, neg, ratio } from '../../../protocol/plugin/expression/expression.ts'
 import { type Measured, type Order, scattered } from './jobs.ts'
 
 const order = JSON.parse(readFileSync(0, 'utf8')) as Order

@@ -26,7 +26,7 @@ import { createAdapterFiles, createExternalSampler } from '../../../daemon/sampl
 import { createLlamaCpp } from '../../../daemon/sampler/node-llama-cpp.ts'
 import { mismatchOf } from '../../../daemon/sampler/self-test.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
-import { column, neg } from '../../../protocol/plugin/expression.ts'
+import { column, neg } from '../../../protocol/plugin/expression/expression.ts'
 
 const { values: flags } = parseArgs({
   options: {

@@ -3,7 +3,7 @@
 // each attack it prints the delay and delivery of honest groups during it, what happened to the attacker, and memory.
 
 import { fork } from 'node:child_process'
-import { Child, type Of, quantile, round, sleep } from './parent.ts'
+import { Child, type Of, quantile, round, sleep } from './processes/parent.ts'
 
 const HONEST = 10
 const PER_SECOND = 50
@@ -83,7 +83,7 @@ async function run(mode: string): Promise<void> {
 }
 
 function attack(address: string, mode: string, rate: number, identities: number) {
-  const file = new URL('attacker.ts', import.meta.url).pathname
+  const file = new URL('processes/attacker.ts', import.meta.url).pathname
   const args = [
     address,
     mode === 'sybil' || mode === 'crowd' ? 'valid' : mode,

@@ -8,7 +8,7 @@ import { createReadStream, mkdtempSync, openSync, rmSync, writeSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freshIdentity } from '../../../test/swarm/groups.ts'
-import { Child, round, sleep } from './parent.ts'
+import { Child, round, sleep } from './processes/parent.ts'
 
 const [megabytes = 500] = process.argv.slice(2, 3).map(Number)
 const home = mkdtempSync(join(process.argv[3] ?? tmpdir(), 'waggle-bulk-'))

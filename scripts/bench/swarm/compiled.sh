@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../../.."
 name=$1
 shift
 out=.cache/bench
-npx esbuild "scripts/bench/swarm/$name.ts" scripts/bench/swarm/child.ts --bundle --splitting --outdir=$out \
+npx esbuild "scripts/bench/swarm/$name.ts" scripts/bench/swarm/processes/child.ts --bundle --splitting --outdir=$out \
   --out-extension:.js=.mjs --platform=node --format=esm --packages=external --log-level=error
 sed -i 's/child\.ts/child.mjs/' $out/*.mjs
 exec node "$out/$name.mjs" "$@"

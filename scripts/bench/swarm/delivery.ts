@@ -2,7 +2,7 @@
 // [seconds=60] All nodes run on this machine in four processes. Prints how many (group, node) pairs arrived, how
 // fast, and in how many copies.
 
-import { Child, type Of, quantile, round, sleep } from './parent.ts'
+import { Child, type Of, quantile, round, sleep } from './processes/parent.ts'
 
 const [count = 16, bytes = 10_000, perSecond = 2, seconds = 60] = process.argv.slice(2).map(Number)
 const PROCESSES = Math.min(4, count)

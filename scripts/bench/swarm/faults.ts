@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Child, quantile, round, sleep } from './parent.ts'
+import { Child, quantile, round, sleep } from './processes/parent.ts'
 
 const only = Number.isNaN(Number(process.argv[2] ?? 0)) ? process.argv[2] : undefined
 const [randomFaults = 0, seed = 1] = only ? [0, Number(process.argv[3])] : process.argv.slice(2).map(Number)

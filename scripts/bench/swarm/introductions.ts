@@ -7,7 +7,7 @@
 // groups were scored, and the tokens that were, relative to those of own groups. The engine only counts.
 
 import type { ScoreRequest } from '../../../daemon/engine/engine.ts'
-import { createPromptMix, tokensIn } from '../../../daemon/trainer/prompt-mix.ts'
+import { createPromptMix, tokensIn } from '../../../daemon/trainer/batch/prompt-mix.ts'
 import { createIntroductions } from '../../../daemon/trainer/sharing/introductions.ts'
 import type { Group } from '../../../protocol/train/index.ts'
 import { group } from '../../../test/trainer/groups.ts'

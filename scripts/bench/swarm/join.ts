@@ -3,7 +3,7 @@
 // connected; behind two routers also until the connection is direct (WebRTC), and until a group has arrived.
 
 import { buildLab, dropLab, netns, RELAY_IP } from './nat-lab.ts'
-import { Child, quantile, round, sleep } from './parent.ts'
+import { Child, quantile, round, sleep } from './processes/parent.ts'
 
 const [runs = 10] = process.argv.slice(2).map(Number)
 const swarm = 'bench'

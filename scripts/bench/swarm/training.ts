@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createClient } from '../../../daemon/control/api/client.ts'
-import { quantile, round, sleep } from './parent.ts'
+import { quantile, round, sleep } from './processes/parent.ts'
 
 const [pairs = 6, seconds = 10] = process.argv.slice(2).map(Number)
 const home = mkdtempSync(join(tmpdir(), 'waggle-training-'))
@@ -62,7 +62,7 @@ const address = addresses.find((one) => one.includes('/127.0.0.1/tcp/')) ?? ''
 
 /** Optimizer steps and groups a second, together. */
 async function window(attacked: boolean): Promise<number> {
-  const file = join(root, 'scripts/bench/swarm/attacker.ts')
+  const file = join(root, 'scripts/bench/swarm/processes/attacker.ts')
   const attacker = attacked
     ? pinned(1, file, address, 'valid', '10000', String(seconds + 30), '1', 'again', 'basic_arithmetic')
     : undefined

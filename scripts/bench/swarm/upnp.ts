@@ -10,7 +10,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildLab, dropLab, netns, PUBLIC_IP, withIPv6 } from './nat-lab.ts'
-import { Child, quantile, round, sleep } from './parent.ts'
+import { Child, quantile, round, sleep } from './processes/parent.ts'
 
 const [runs = 10] = process.argv.slice(2).map(Number)
 const swarm = 'bench'

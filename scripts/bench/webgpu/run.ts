@@ -14,7 +14,7 @@ import { createCore } from '../../../daemon/engine/onnx/core.ts'
 import { createResidentCore } from '../../../daemon/engine/onnx/resident/core.ts'
 import type { Weights } from '../../../daemon/engine/weights.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
-import { column, neg } from '../../../protocol/plugin/expression.ts'
+import { column, neg } from '../../../protocol/plugin/expression/expression.ts'
 
 const { values: flags } = parseArgs({
   options: {

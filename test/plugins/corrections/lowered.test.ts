@@ -8,7 +8,7 @@ import { Graph, type Value } from '../../../daemon/engine/onnx/graph/graph.ts'
 import { createRuntime, type Data } from '../../../daemon/engine/onnx/runtime/runtime.ts'
 import { assembleObjective } from '../../../daemon/host/objective.ts'
 import { CORRECTIONS, LOSSES } from '../../../plugins/corrections/index.ts'
-import { columnsOf, type Expression } from '../../../protocol/plugin/expression.ts'
+import { columnsOf, type Expression } from '../../../protocol/plugin/expression/expression.ts'
 import { withSettings } from '../samples.ts'
 import { type Columns, rowOf, slopesOf, valuesOf } from './rows.ts'
 

@@ -1,8 +1,8 @@
 // Rows of columns for the tests of losses and corrections, and slopes by central differences.
 
 import { CORRECTIONS } from '../../../plugins/corrections/index.ts'
-import { ownColumns } from '../../../protocol/plugin/columns.ts'
-import { type Expression, evaluate } from '../../../protocol/plugin/expression.ts'
+import { ownColumns } from '../../../protocol/plugin/expression/columns.ts'
+import { type Expression, evaluate } from '../../../protocol/plugin/expression/expression.ts'
 import { withSettings } from '../samples.ts'
 
 export type Columns = Record<string, number[]>

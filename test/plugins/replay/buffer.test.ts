@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { createReplayBuffer } from '../../../plugins/replay/buffer.ts'
-import { bytesOf, canReplay, replayOf, storedOf } from '../../../plugins/replay/stored.ts'
+import { createReplayBuffer } from '../../../plugins/replay/kept/buffer.ts'
+import { bytesOf, canReplay, replayOf, storedOf } from '../../../plugins/replay/kept/stored.ts'
 import { sampled, visit } from './samples.ts'
 
 const roomy = { records: 1000, bytes: 1e9, perLane: 100 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import grpo from '../../../plugins/estimators/normalised/grpo.ts'
-import { drawByWeight } from '../../../plugins/replay/draw.ts'
+import { drawByWeight } from '../../../plugins/replay/kept/draw.ts'
 import selectiveLike from '../../../plugins/replay/selective-like.ts'
 import type { Advantages, Hooks } from '../../../protocol/plugin/index.ts'
 import type { Group } from '../../../protocol/train/index.ts'

@@ -4,8 +4,8 @@ import { type DecoderSpec, parameterShapes } from '../../../daemon/engine/decode
 import type { Weights } from '../../../daemon/engine/weights.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { specOf } from '../../../daemon/policy/architectures/index.ts'
+import type { WrittenType } from '../../../daemon/policy/gguf/blocks/quantize.ts'
 import { GGUF_FAMILIES } from '../../../daemon/policy/gguf/families.ts'
-import type { WrittenType } from '../../../daemon/policy/gguf/quantize.ts'
 import { ggufName, toGguf } from '../../../daemon/policy/gguf/tensors.ts'
 import { type Entry, encodeEntry, encodeGguf, type GgufTensor } from '../../../daemon/policy/gguf/write.ts'
 

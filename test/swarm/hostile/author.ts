@@ -75,7 +75,7 @@ export async function startHostileAuthor(options: HostileAuthorOptions): Promise
   }
 }
 
-/** As protocol/wire/group.ts writes it, without its checks. */
+/** As protocol/wire/messages/group.ts writes it, without its checks. */
 function bodyOf({ prompt, arm, policy, rollouts }: GroupDraft, sequence: number): Uint8Array {
   return writeCbor({
     prompt: promptBody(prompt),

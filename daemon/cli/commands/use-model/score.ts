@@ -12,7 +12,7 @@ import type { Context } from '../../contract.ts'
 export async function run(context: Context): Promise<number> {
   const { options, io } = context
   if (options.ids !== undefined || options.text !== undefined || options.chat !== undefined) {
-    return await (await import('../../model/score-model.ts')).scoreModel(context)
+    return await (await import('../../model/score/score-model.ts')).scoreModel(context)
   }
   const [name, given] = context.arguments
   if (name === undefined) {

@@ -1,7 +1,7 @@
-// Lowers an objective (protocol/plugin/expression.ts) to a graph that computes the same formulas and is differentiable.
+// Lowers an objective (protocol/plugin/expression/expression.ts) to a graph that computes the same formulas and is differentiable.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
-import { type Expression, fold, fromTable } from '../../../../protocol/plugin/expression.ts'
+import { type Expression, fold, fromTable } from '../../../../protocol/plugin/expression/expression.ts'
 import type { Value } from '../graph/graph.ts'
 import * as ops from '../graph/ops.ts'
 

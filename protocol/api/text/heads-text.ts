@@ -1,0 +1,67 @@
+// Describes with whom a node averages its trained weights. Used by `waggle status`, `waggle join` and the terminal UI.
+
+import type { WeightsMet } from '../requests.ts'
+import type { HeadsInfo, HeadTrial } from '../snapshot.ts'
+import { bytes, count, percent } from './format.ts'
+
+const peersText = (peers: number): string => `${count(peers)} ${peers === 1 ? 'peer' : 'peers'}`
+
+/** Such as `averaged with 3 peers, who learnt from 412 groups`. */
+export function averagedText({ peers }: Pick<HeadsInfo, 'peers'>): string {
+  if (peers.length === 0) return 'averaged with no peer yet'
+  const groups = peers.reduce((sum, peer) => sum + peer.groups, 0)
+  return `averaged with ${peersText(peers.length)}, who learnt from ${count(groups)} ${groups === 1 ? 'group' : 'groups'}`
+}
+
+/** The same with traffic, and how it caught up. */
+export function headsText(heads: HeadsInfo): string {
+  const { bytesIn, bytesOut, refused, trial } = heads
+  return [
+    averagedText(heads),
+    `in ${bytes(bytesIn)}, out ${bytes(bytesOut)}`,
+    ...(refused > 0 ? [`${count(refused)} refused`] : []),
+    ...(trial ? [trialText(trial)] : []),
+  ].join('; ')
+}
+
+/** Such as `merged with 1 peer: held-out 20 % → 25 %`. */
+export function trialText({ how, peers, isTaken, fallen, ...change }: HeadTrial): string {
+  if (fallen) return `refused weights of ${peersText(peers.length)}: ${fallenText(fallen)}`
+  if (!isTaken) return `refused weights of ${peersText(peers.length)}: held-out ${changeText(change)}`
+  return `${how} with ${peersText(peers.length)}: held-out ${changeText(change)}`
+}
+
+/** What became of the weights of a peer that was joined. `program`: how the command is called. */
+export function metText(
+  { outcome, before, after, fallen, peers = 0 }: WeightsMet,
+  { program }: { program: string },
+): string {
+  const change = before === undefined || after === undefined ? '' : changeText({ before, after })
+  switch (outcome) {
+    case 'caught up':
+      return `caught up with the swarm: held-out ${change}`
+    case 'merged':
+      return `merged its weights with the swarm's: held-out ${change}`
+    case 'given back':
+      return fallen
+        ? `kept its own weights: with the peer's, ${fallenText(fallen)}`
+        : `kept its own weights: the peer's did not answer more held-out questions right (${change})`
+    case 'averaged':
+      return `averages its weights with ${peersText(peers)} from now on`
+    case 'untrusted':
+      return `shares rollouts. Weights are averaged with peers that you vouch for: \`${program} set swarm.trust=…\` on both, or a private swarm`
+    case 'other lineage':
+      return 'shares rollouts. The peer has no weights for this model: it trains another one, or in another way, or has just begun'
+    case 'off':
+      return 'shares rollouts. This node neither sends nor takes weights'
+    case 'not yet':
+      return 'weights had not come in time; they are averaged as soon as they do'
+  }
+}
+
+const fallenText = ({ task, before, after }: NonNullable<HeadTrial['fallen']>): string =>
+  `${task} fell from ${percent(before)} to ${percent(after)}`
+
+function changeText({ before, after }: { before: number; after: number }): string {
+  return `${percent(before)} → ${percent(after)}`
+}

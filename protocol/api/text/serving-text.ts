@@ -1,0 +1,27 @@
+// Summarises served calls in one line, for the terminal UI and `waggle status`.
+
+import type { ServingInfo } from '../snapshot.ts'
+import { count, decimal, si } from './format.ts'
+
+export function servingText({
+  listen,
+  running,
+  waiting,
+  answered,
+  abandoned,
+  refused,
+  tokensPerSecond,
+  firstTokenSeconds,
+}: ServingInfo): string {
+  return [
+    `${count(running)} answered now`,
+    `${count(waiting)} wait`,
+    `${si(tokensPerSecond)} tok/s`,
+    `${count(answered)} calls`,
+    ...(firstTokenSeconds === undefined ? [] : [`first token after ${decimal(firstTokenSeconds)} s`]),
+    ...(abandoned === 0 ? [] : [`${count(abandoned)} hung up`]),
+    ...(refused === 0 ? [] : [`${count(refused)} refused`]),
+    ...(listen === undefined ? [] : [`at ${listen}`]),
+    'not trained on',
+  ].join('  ')
+}
