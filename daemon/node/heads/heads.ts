@@ -81,7 +81,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const isOut = (peer: string): boolean => probation.isOut(peer, policy.reference().version)
   const asking = createAsking({ size: exchange.size, lineage: policy.lineage }, { ...parts, isOut })
   const here = (): Partner[] => partners.list().filter(({ author }) => !isOut(author))
-  const trials = createTrials({ layout }, { ...parts, exchange, partners, probation, onTaken: watch.reset })
+  const trials = createTrials({ layout }, { ...parts, exchange, partners, probation })
   let told: HeadTrial | undefined
   let exchanges = 0
   /** Called when an exchange has ended. */

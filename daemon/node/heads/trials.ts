@@ -38,8 +38,6 @@ export function createTrials(
     exchange: Pick<HeadExchange, 'average' | 'admit' | 'dismiss' | 'reset'>
     partners: Pick<Partners, 'took'>
     probation: Pick<Probation, 'put' | 'passed'>
-    /** The weights are others. */
-    onTaken(): void
   },
 ): Trials {
   const { policy, exchange, partners, probation } = parts
@@ -62,7 +60,6 @@ export function createTrials(
     for (const head of heads) partners.took(head, version)
     exchange.admit(peers, version)
     probation.passed(peers)
-    parts.onTaken()
     return true
   }
 

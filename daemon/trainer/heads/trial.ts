@@ -20,8 +20,8 @@ export interface Verdict {
 
 /** A task may not keep less than this share of its accuracy. */
 const KEPT = 0.9
-/** A fall within so many standard errors of the difference may be chance. */
-const ERRORS = 2
+/** A fall within so many standard errors of the difference may be chance, unless it takes this share of what the task had. */
+const [ERRORS, LARGE] = [2, 1 / 4]
 
 /** Of the tasks that both list. `mustRise`: their mean has to be higher than before. */
 export function judge(
@@ -35,7 +35,8 @@ export function judge(
   })
   const falls = pairs.flatMap(({ own, now }) => {
     const fall = own.accuracy - now.accuracy
-    const isFall = now.accuracy < KEPT * own.accuracy && fall > ERRORS * Math.hypot(own.error, now.error)
+    const chance = Math.min(ERRORS * Math.hypot(own.error, now.error), LARGE * own.accuracy)
+    const isFall = now.accuracy < KEPT * own.accuracy && fall > chance
     return isFall ? [{ task: own.task, before: own.accuracy, after: now.accuracy }] : []
   })
   const [fallen] = falls.sort((a, b) => a.after / a.before - b.after / b.before)

@@ -20,7 +20,11 @@ test('a gain in one task does not outweigh a loss in another', () => {
 })
 
 test('a fall that few questions cannot tell from chance is none', () => {
-  expect(judge(tasks(0.2, 0.41, 0.1), tasks(0.2, 0.3, 0.1))).toMatchObject({ isTaken: true })
+  expect(judge(tasks(0.2, 0.41, 0.1), tasks(0.2, 0.32, 0.1))).toMatchObject({ isTaken: true })
+})
+
+test('a loss of more than a quarter is refused, however few questions show it', () => {
+  expect(judge(tasks(0.2, 0.5, 0.2), tasks(0.2, 0.3, 0.2))).toMatchObject({ isTaken: false })
 })
 
 test('a task may lose a tenth of what it had, however sure that is', () => {
