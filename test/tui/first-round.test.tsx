@@ -63,6 +63,7 @@ test.each(SIZES)('in the first round at %i x %i no chart says just that it has n
       expect(all).not.toContain('no data')
       expect(all).not.toMatch(/ - tok\/s|nothing to do|loading$/m)
     }
+    screen.close()
   }
 })
 
@@ -99,6 +100,7 @@ async function wholeOf(snapshot: Snapshot, key: string): Promise<string> {
     await screen.press(key)
     if (key === '3') await until(() => screen.store.view().groups.length > 0)
     all += await textOf(screen)
+    screen.close()
   }
   return all
 }
@@ -125,6 +127,7 @@ test.each(TABS.map(({ title }, i) => [title, String(i + 1)] as const))(
         await screen.press(key)
         if (key === '3') await until(() => screen.store.view().groups.length > 0)
         const text = await textOf(screen)
+        screen.close()
         const cut = beforeDots(text).filter((word) => word.length <= LONG)
         expect(cut.filter((word) => !words.has(word))).toEqual([])
         // With the word before it, so that it is the same number.

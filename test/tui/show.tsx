@@ -20,6 +20,8 @@ export interface Screen {
   press(keys: string): Promise<void>
   resize(columns: number, rows: number): void
   acted: string[]
+  /** Otherwise it is drawn again and again until the test ends. */
+  close(): void
 }
 
 export interface ShowOptions {
@@ -99,10 +101,11 @@ export async function show({
     patchConsole: false,
   })
   sink.on('resize', () => app.rerender(<App {...props} size={{ columns: sink.columns, rows: sink.rows }} />))
-  onTestFinished(() => {
+  const close = (): void => {
     store.close()
     app.unmount()
-  })
+  }
+  onTestFinished(close)
   await until(() => store.view().series.size > 0)
   return {
     emulator,
@@ -110,6 +113,7 @@ export async function show({
     store,
     client,
     acted,
+    close,
     async press(keys) {
       stdin.write(keys)
       // ink holds a lone Escape back for a moment, to see whether it begins a longer key.
