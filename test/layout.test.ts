@@ -296,3 +296,12 @@ test('imports name files with their extension', () => {
     IMPORTS.filter(({ to }) => !/\.(ts|tsx|json)$/.test(to)).map(({ from, to }) => `${from}: ${to}`),
   ).toEqual([])
 })
+
+test('only test files register hooks: a process runs many files, and loads a helper once', () => {
+  const helpers = sources('test').filter((file) => !/\.test\.tsx?$/.test(file))
+  const offenders = helpers.filter((file) =>
+    /^(before|after)(Each|All)\(/m.test(readFileSync(join(ROOT, file), 'utf8')),
+  )
+  expect(helpers.length).toBeGreaterThan(0)
+  expect(offenders).toEqual([])
+})
