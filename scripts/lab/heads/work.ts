@@ -1,9 +1,9 @@
 // What averaging weights saves: tokens and processor seconds of one node alone to a held-out accuracy, divided by those of
 // one node among several. `npm run -s lab:heads-work`
 //
-// Reads the records of lab:heads and lab:alone. The control of each target is the setting of a node alone that gets there
-// with the fewest tokens, as a geometric mean over the seeds. Both are smoothed over three looks; a run that never
-// arrives counts at what it spent.
+// Reads the records of lab:heads and lab:alone. The control of each figure is the setting of a node alone at which that
+// figure is least, as a geometric mean over the seeds. Both are smoothed over three looks; a run that never arrives counts
+// at what it spent.
 
 import { costTo, type Reached, ratioOf, showRatio } from '../frame/reach.ts'
 import { openRecords } from '../frame/records.ts'
@@ -39,41 +39,39 @@ const cost = ({ looks }: WorkRun, target: number, unit: (look: Look) => number):
 const [heads, alone] = await Promise.all([runsOf('heads'), runsOf('alone')])
 const seeds = new Set(heads.map(({ seed }) => seed))
 
-/** The runs of the cheapest setting, of those that were made with most seeds. */
-function control(target: number): WorkRun[] {
+/** The runs of the setting that costs least in this unit, of those that were made with most seeds. */
+function control(target: number, unit: (look: Look) => number): WorkRun[] {
   const all = keysOf(alone).map((key) => alone.filter((run) => keyOf(run) === key && seeds.has(run.seed)))
   const settings = all.filter((runs) => runs.length === Math.max(...all.map(({ length }) => length)))
   const logCost = (runs: readonly WorkRun[]): number =>
-    mean(runs.map((run) => Math.log(cost(run, target, UNITS['sampled tokens']!).cost)))
+    mean(runs.map((run) => Math.log(cost(run, target, unit).cost)))
   return settings.sort((a, b) => logCost(a) - logCost(b))[0] ?? []
+}
+
+/** Of one node alone, divided by those of the node that it is paired with by seed; and at which setting it was alone. */
+function ratioText(runs: readonly WorkRun[], target: number, unit: (look: Look) => number): string {
+  const controls = control(target, unit)
+  const ratios = runs.flatMap((run) => {
+    const other = controls.find(({ seed }) => seed === run.seed)
+    return other ? [{ over: cost(other, target, unit), under: cost(run, target, unit) }] : []
+  })
+  return `${showRatio(ratioOf(ratios))} [${controls[0] ? keyOf(controls[0]) : '-'}]`
 }
 
 console.log(
   markdown(
-    ['nodes and steps', 'to', 'alone', ...Object.keys(UNITS).map((unit) => `${unit}, alone / node`)],
+    ['nodes and steps', 'to', ...Object.keys(UNITS).map((unit) => `${unit}, alone / node [alone]`)],
     keysOf(heads).flatMap((key) =>
-      TARGETS.map((target) => {
-        const controls = control(target)
-        const pairs = heads
-          .filter((run) => keyOf(run) === key)
-          .flatMap((run) => {
-            const other = controls.find(({ seed }) => seed === run.seed)
-            return other ? [{ run, other }] : []
-          })
-        return [
-          ...[key, target.toFixed(2), controls[0] ? keyOf(controls[0]) : '-'],
-          ...Object.values(UNITS).map((unit) =>
-            showRatio(
-              ratioOf(
-                pairs.map(({ run, other }) => ({
-                  over: cost(other, target, unit),
-                  under: cost(run, target, unit),
-                })),
-              ),
-            ),
+      TARGETS.map((target) => [
+        ...[key, target.toFixed(2)],
+        ...Object.values(UNITS).map((unit) =>
+          ratioText(
+            heads.filter((run) => keyOf(run) === key),
+            target,
+            unit,
           ),
-        ]
-      }),
+        ),
+      ]),
     ),
   ),
 )
