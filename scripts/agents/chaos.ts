@@ -1,4 +1,4 @@
-// Clients that misbehave, against a real daemon that trains meanwhile; then kill -9 under load. Ends with an error if
+// Clients that misbehave, of agents and of serving, against a real daemon that trains meanwhile; then kill -9 under load. Ends with an error if
 // anything is answered otherwise than docs/agents.md says, or if a finished group is lost.
 //
 //   node --import tsx scripts/agents/chaos.ts [seconds]
@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type NodeProcess, startNode } from '../lab/nodes/process.ts'
+import { createServedChaos } from './chaos-serving.ts'
 
 const seconds = Number(process.argv[2] ?? 120)
 const home = mkdtempSync(join(tmpdir(), 'waggle-chaos-'))
@@ -23,6 +24,7 @@ const start = (ownGroups: number): Promise<NodeProcess> =>
     ...Object.entries({
       tasks: '[]',
       'agents.listen': '127.0.0.1:4293',
+      'serve.listen': '127.0.0.1:4393',
       'agents.rollout_seconds': DEADLINE_S,
       'agents.max_open': MAX_OPEN,
       'model.path': 'models/three-tasks',
@@ -166,15 +168,31 @@ function tell(what: string): void {
 let node = await start(4)
 token = readFileSync(join(home, 'agents.token'), 'utf8').trim()
 const end = performance.now() + seconds * 1000
-await Promise.all(Array.from({ length: CLIENTS }, () => client(() => performance.now() > end)))
+const isOver = (): boolean => performance.now() > end
+const served = createServedChaos({
+  url: 'http://127.0.0.1:4393',
+  key: readFileSync(join(home, 'serve.key'), 'utf8').trim(),
+  others: () => [token, ...stolen.slice(-1).map((rollout) => rollout.api_key)],
+  expect: (what, status, ...wanted) =>
+    expectStatus(what, { status, headers: new Headers(), body: undefined }, ...wanted),
+  problem: (what) => void problems.push(what),
+})
+await Promise.all([
+  ...Array.from({ length: CLIENTS }, () => client(isOver)),
+  ...Array.from({ length: 8 }, () => served.client(isOver)),
+])
+await served.flood()
+served.close()
 await sleep((DEADLINE_S + 3) * 1000)
 for (const rollout of late) expectStatus('late reward', await rollout.reward(1), 410, 401)
-const { training, agents } = await node.snapshot()
+const { training, agents, serving } = await node.snapshot()
+if (serving!.running + serving!.waiting > 0)
+  problems.push(`${serving!.running} served calls still run, ${serving!.waiting} wait`)
 if (agents!.open !== 0) problems.push(`${agents!.open} rollouts are still open after their deadline`)
 if ((training?.step ?? 0) < 2) problems.push('the node did not train meanwhile')
 console.log(counts)
 tell(
-  `${serial} rollouts of ${CLIENTS} clients; step ${training?.step}; versions ${Math.min(...versions)} to ${Math.max(...versions)}; ${agents!.groups} groups; dropped ${JSON.stringify(agents!.dropped)}`,
+  `${serial} rollouts of ${CLIENTS} clients; step ${training?.step}; versions ${Math.min(...versions)} to ${Math.max(...versions)}; ${agents!.groups} groups; dropped ${JSON.stringify(agents!.dropped)}; served ${serving!.answered}, hung up ${serving!.abandoned}, refused ${serving!.refused}`,
 )
 
 // ── 10 000 open rollouts ────────────────────────────────────────────────────
