@@ -19,7 +19,7 @@ import { TASKS } from '../../../daemon/wiring/built-in.ts'
 import { HELD_OUT_SEED } from '../../../protocol/train/index.ts'
 import { answerIn } from '../../default-model/corpus.ts'
 import { runExperiment } from '../frame/experiment.ts'
-import { costTo, showReached } from '../frame/reach.ts'
+import { costTo, ratioOf, showRatio, showReached } from '../frame/reach.ts'
 import { markdown, mean, show, summary } from '../frame/statistics.ts'
 import { createLocalEngine } from '../nodes/engine.ts'
 import { keepModel } from '../nodes/keep-model.ts'
@@ -91,6 +91,13 @@ await runExperiment<Arm, Taught>({
     ...{ tokens: Number(tokens), prompts: Number(prompts), steps: Number(steps), tasks },
   }),
 
+  // What a target costs does not depend on where a run ends.
+  isComparable: ({ settings }, { prompts, steps, tasks, show: isShown, tokens }) =>
+    settings.prompts === Number(prompts) &&
+    settings.steps === Number(steps) &&
+    settings.tasks === tasks &&
+    (isShown === true || settings.tokens === Number(tokens)),
+
   arm(name) {
     const [kind, ...words] = name.split(' ')
     if (kind !== 'alone' && kind !== 'taught') throw new Error(`no arm "${name}"; there are alone and taught`)
@@ -137,10 +144,40 @@ await runExperiment<Arm, Taught>({
     }))
   },
 
-  table(runs, values) {
+  table(all, values) {
     const targets = String(values.targets).split(',').map(Number)
+    const isSame = (a: (typeof all)[number], b: (typeof all)[number]): boolean =>
+      a.arm === b.arm && a.rate === b.rate && a.seed === b.seed
+    // Of several, the longest run.
+    const runs = all
+      .filter((run) => all.every((other) => !isSame(run, other) || other.rounds.length <= run.rounds.length))
+      .sort((a, b) => a.seed - b.seed)
+    const costOf = ({ rounds }: Taught, target: number, unit: (round: TaughtRound) => number) =>
+      costTo(
+        target,
+        rounds.map((round) => ({ cost: unit(round), accuracy: round.reward })),
+      )
+    const ratios = (unit: (round: TaughtRound) => number, target: number): string =>
+      showRatio(
+        ratioOf(
+          runs.flatMap((run) => {
+            const control = runs.find(({ arm, seed }) => arm === 'alone' && seed === run.seed)
+            return run.arm === 'taught' && control
+              ? [{ over: costOf(control, target, unit), under: costOf(run, target, unit) }]
+              : []
+          }),
+        ),
+      )
+    const saved = markdown(
+      ['alone / taught, to', 'tokens', 'processor seconds'],
+      targets.map((target) => [
+        `${target}`,
+        ratios(({ sampledTokens, trialTokens }) => sampledTokens + trialTokens, target),
+        ratios(({ processorSeconds }) => processorSeconds, target),
+      ]),
+    )
     const keys = [...new Set(runs.map(({ arm, rate }) => `${arm} at ${rate}`))].sort()
-    return markdown(
+    const table = markdown(
       [
         ...[
           'arm',
@@ -158,12 +195,7 @@ await runExperiment<Arm, Taught>({
           mean(run.rounds.slice(from, to).map(({ reward }) => reward))
         const costs = (unit: (round: TaughtRound) => number, target: number): string =>
           showReached(
-            some.map(({ rounds }) =>
-              costTo(
-                target,
-                rounds.map((round) => ({ cost: unit(round), accuracy: round.reward })),
-              ),
-            ),
+            some.map((run) => costOf(run, target, unit)),
             1,
           )
         return [
@@ -177,6 +209,7 @@ await runExperiment<Arm, Taught>({
         ]
       }),
     )
+    return `${table}\n\n${saved}`
   },
 })
 process.exit()
