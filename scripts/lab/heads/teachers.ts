@@ -79,7 +79,7 @@ async function specialist(steps: number): Promise<Weights> {
 
 await runExperiment<Arm, Taught>({
   question: 'How much of its own work does a node save if a specialist teaches it one of its tasks?',
-  defaults: { arms: 'alone,taught', rates: '2e-4', seeds: '1,2,3', out: 'docs/results/teachers.jsonl' },
+  defaults: { arms: 'alone,taught', rates: '1e-4', seeds: '1,2,3', out: 'docs/results/teachers.jsonl' },
   flags: {
     tokens: { type: 'string', default: '20000' },
     prompts: { type: 'string', default: '80' },
@@ -157,24 +157,30 @@ await runExperiment<Arm, Taught>({
         target,
         rounds.map((round) => ({ cost: unit(round), accuracy: round.reward })),
       )
-    const ratios = (unit: (round: TaughtRound) => number, target: number): string =>
+    const ratios = (at: number, unit: (round: TaughtRound) => number, target: number): string =>
       showRatio(
         ratioOf(
           runs.flatMap((run) => {
-            const control = runs.find(({ arm, seed }) => arm === 'alone' && seed === run.seed)
-            return run.arm === 'taught' && control
+            const control = runs.find(
+              ({ arm, rate, seed }) => arm === 'alone' && rate === at && seed === run.seed,
+            )
+            return run.arm === 'taught' && run.rate === at && control
               ? [{ over: costOf(control, target, unit), under: costOf(run, target, unit) }]
               : []
           }),
         ),
       )
     const saved = markdown(
-      ['alone / taught, to', 'tokens', 'processor seconds'],
-      targets.map((target) => [
-        `${target}`,
-        ratios(({ sampledTokens, trialTokens }) => sampledTokens + trialTokens, target),
-        ratios(({ processorSeconds }) => processorSeconds, target),
-      ]),
+      ['alone / taught, rate', 'to', 'tokens', 'processor seconds'],
+      [...new Set(runs.map(({ rate }) => rate))]
+        .sort()
+        .flatMap((at) =>
+          targets.map((target) => [
+            ...[`${at}`, `${target}`],
+            ratios(at, ({ sampledTokens, trialTokens }) => sampledTokens + trialTokens, target),
+            ratios(at, ({ processorSeconds }) => processorSeconds, target),
+          ]),
+        ),
     )
     const keys = [...new Set(runs.map(({ arm, rate }) => `${arm} at ${rate}`))].sort()
     const table = markdown(
