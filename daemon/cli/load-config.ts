@@ -3,7 +3,7 @@
 
 import { WaggleError } from '../../protocol/errors.ts'
 import { type Loaded, type LoadOptions, loadConfig } from '../config/load.ts'
-import { GGUF_ORIGIN } from '../config/sources.ts'
+import { MODEL_ORIGIN } from '../config/sources.ts'
 import { reservedVariables } from './context.ts'
 import type { Context } from './contract.ts'
 import { variableName } from './global-options.ts'
@@ -17,7 +17,7 @@ export function contextConfig(context: Context, settings: Record<string, string>
   const { config, originOf } = loaded
   // A home keeps the method that a model was trained with, unless the user names another.
   if (
-    originOf(['training', 'method']) === GGUF_ORIGIN &&
+    originOf(['training', 'method']) === MODEL_ORIGIN &&
     newestOf(context.paths.checkpoints, config.model.path)
   )
     config.training.method = 'auto'

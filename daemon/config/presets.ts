@@ -68,22 +68,6 @@ export const PRESETS = {
   },
 } as const satisfies Record<string, Preset>
 
-/**
- * Defaults for a GGUF file if the config names no tasks. The default tasks are those that the bundled model was trained
- * for; a small chat model answers them wrongly or without answer tags, and a reward that is always 0 teaches nothing.
- * docs/results/real.md has measurements with these values.
- */
-export const GGUF_START: Readonly<Record<string, unknown>> = {
-  tasks: [{ name: 'number_sorting', difficulty: 0, examples: 1 }],
-  'model.max_completion_tokens': 24,
-  'training.method': 'lora',
-  'training.learning_rate': 3e-4,
-  'training.batch_groups': 8,
-  'rollout.groups_per_round': 8,
-  'eval.every_seconds': 1800,
-  'eval.prompts_per_task': 60,
-}
-
 export function isGguf(path: unknown): boolean {
   return typeof path === 'string' && /\.gguf$/i.test(path)
 }

@@ -4,6 +4,7 @@
 
 import { z } from 'zod'
 import { PRESET_NAMES, PRESETS } from './presets.ts'
+import { RECIPE_NAMES } from './recipes/index.ts'
 import { agents, control, serve } from './sections/access.ts'
 import { limits } from './sections/limits.ts'
 import { engine, model, sampler } from './sections/model.ts'
@@ -20,8 +21,16 @@ const preset = z
     `defaults for a machine of a certain size: ${PRESET_NAMES.map((name) => `${name} (${PRESETS[name].summary})`).join('; ')}. \`waggle doctor\` recommends one`,
   )
 
+const recipe = z
+  .enum(RECIPE_NAMES)
+  .optional()
+  .describe(
+    'settings under which a model was seen to learn, with what it reached; `waggle recipes` lists them. Without tasks, that of the model',
+  )
+
 export const configSchema = z.strictObject({
   preset,
+  recipe,
   node: node.prefault({}).describe('the identity of this node'),
   model: model.prefault({}).describe('the model to start from'),
   engine: engine.prefault({}).describe('the compute engine'),

@@ -5,7 +5,8 @@ import { parse, TomlError } from 'smol-toml'
 import { didYouMean, suggest } from '../../protocol/suggest.ts'
 import { configKeys, type Key, variableOf } from './keys.ts'
 import { locateKeys } from './locate.ts'
-import { GGUF_START, isGguf, PRESETS, type PresetName } from './presets.ts'
+import { PRESETS, type PresetName } from './presets.ts'
+import { isRecipe, RECIPES, recipeFor } from './recipes/index.ts'
 import { readSwitch } from './switch.ts'
 
 export interface Problem {
@@ -55,8 +56,8 @@ export function currentKey(path: string): string {
 
 /** The origin of a model that comes from the home. */
 export const HOME_ORIGIN = 'newest checkpoint of this home'
-/** The origin of the values for a GGUF file without tasks. */
-export const GGUF_ORIGIN = 'start of a GGUF file'
+/** The origin of values that come from a recipe that nobody named: that of a model without tasks. */
+export const MODEL_ORIGIN = 'recipe of this model'
 
 export function layer({ file, env, flags, reserved, homeModel }: Sources): Layers {
   const keys = configKeys()
@@ -145,8 +146,8 @@ export function layer({ file, env, flags, reserved, homeModel }: Sources): Layer
 }
 
 /**
- * Adds the home's model, the values of the preset, and those for a GGUF file without tasks, where nothing else is set.
- * Returns their origins. The schema reports an unknown preset.
+ * Adds the home's model, and the values of the recipe and of the preset, where nothing else is set. Without tasks the
+ * recipe is that of the model. Returns their origins. The schema reports an unknown recipe or preset.
  */
 function underlay(values: Record<string, unknown>, homeModel: string | undefined): Map<string, string> {
   const taken = new Map<string, string>()
@@ -163,11 +164,16 @@ function underlay(values: Record<string, unknown>, homeModel: string | undefined
     }
   }
   if (homeModel !== undefined) put({ 'model.path': homeModel }, HOME_ORIGIN)
-  const { preset, tasks, model } = values
+  const { preset, tasks, model, recipe } = values
   if (typeof preset === 'string' && Object.hasOwn(PRESETS, preset))
     put(PRESETS[preset as PresetName].values, `preset ${preset}`)
-  if (tasks === undefined && isGguf((model as { path?: unknown } | undefined)?.path))
-    put(GGUF_START, GGUF_ORIGIN)
+  const named = recipe !== undefined
+  if (!named && tasks === undefined) {
+    const own = recipeFor((model as { path?: unknown } | undefined)?.path)
+    if (own) put({ recipe: own }, MODEL_ORIGIN)
+  }
+  if (isRecipe(values.recipe))
+    put(RECIPES[values.recipe].values, named ? `recipe ${values.recipe}` : MODEL_ORIGIN)
   return taken
 }
 
@@ -216,7 +222,8 @@ function readToml(key: Key, text: string): { value: unknown } | { wrong: string 
   }
 }
 
-function setAt(values: Record<string, unknown>, path: string[], value: unknown): void {
+/** Sets a value in nested tables, which are made as needed. */
+export function setAt(values: Record<string, unknown>, path: string[], value: unknown): void {
   let at = values
   for (const part of path.slice(0, -1)) {
     const next = at[part]

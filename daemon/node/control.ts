@@ -8,6 +8,7 @@ import {
   percent,
 } from '../../protocol/api/index.ts'
 import { EXIT, WaggleError } from '../../protocol/errors.ts'
+import { recipeInfo } from '../config/recipes/compare.ts'
 import type { Config } from '../config/schema.ts'
 import type { EventLog } from '../control/journal/event-log.ts'
 import type { Journal } from '../control/journal/journal.ts'
@@ -71,6 +72,7 @@ export function openControl(
     telemetry: journal.telemetry,
     sharing: () => core.learner.sharing(),
     next: () => core.next,
+    recipe: () => recipeInfo(settings(), facts.model.parameters),
     async follow(name, { onProgress }, work) {
       const stop = onProgress && tellPhases({ phases, name, onProgress }, parts)
       return await work().finally(stop)

@@ -1,17 +1,11 @@
 // Advice for the user: rules over one snapshot, each with an observation and a next step. Shown by the terminal UI and
 // by `waggle status`. Does not repeat the node's alerts. The thresholds are approximate.
 
+import { type Advice, attention, hint } from './advice-types.ts'
 import { refusalText } from './refusals.ts'
 import type { Snapshot } from './snapshot.ts'
 import { bytes, count, duration, percent, si } from './text/format.ts'
-
-export interface Advice {
-  level: 'attention' | 'hint'
-  /** The observation, in one line. */
-  text: string
-  /** What to do. Text in backquotes is a command without the program's name. */
-  action: string
-}
+import { belowBand } from './text/recipe-text.ts'
 
 /** Mismatch KL in nats per token. Above this, the sampler and the trainer disagree, or the data is too stale. */
 export const MAX_KL = 0.05
@@ -34,9 +28,6 @@ const ENOUGH_GROUPS = 50
 const PLATEAU = 12
 
 type Rule = (snapshot: Snapshot) => Advice | undefined
-
-const attention = (text: string, action: string): Advice => ({ level: 'attention', text, action })
-const hint = (text: string, action: string): Advice => ({ level: 'hint', text, action })
 
 const paused: Rule = ({ state }) =>
   state === 'PAUSED' ? attention('training is paused', '`resume` continues it') : undefined
@@ -184,6 +175,7 @@ const RULES: readonly Rule[] = [
   network,
   disk,
   memory,
+  belowBand,
   mismatch,
   clipped,
   weights,

@@ -22,6 +22,8 @@ export interface Snapshot {
   model?: ModelInfo
   /** The tasks that it trains on. */
   tasks?: TaskInfo[]
+  /** What recorded runs of the config's recipe reached; absent without a recipe. */
+  recipe?: RecipeInfo
   training?: TrainingInfo
   /** What the policy was trained on and how, oldest first; a new phase begins when that changes. */
   trained?: TrainingPhase[]
@@ -96,6 +98,26 @@ export interface TrainingPhase {
   learningRate: number
   /** By kind, such as `estimator`. Of a plugin from a file only the file's name. */
   plugins: Record<string, string[]>
+}
+
+export interface RecipeInfo {
+  name: string
+  /** Of runs alone, in order of steps. */
+  looks: RecipeLook[]
+  /** Config keys that decide what is learnt and differ from the recipe's values. */
+  changed: string[]
+  /** Whether the recorded runs had another model, so that nothing can be compared. */
+  isOtherModel?: boolean
+  /** Whether they had other tasks. */
+  isOtherTask?: boolean
+}
+
+export interface RecipeLook {
+  step: number
+  /** Sampled held-out accuracy of each run, 0 to 1. */
+  sampled: number[]
+  /** Held-out questions of each look. */
+  questions: number
 }
 
 export interface TaskInfo {

@@ -37,7 +37,7 @@ function problems(toml: string, more: Partial<LoadOptions> = {}): string[] {
 }
 
 test('a missing file means defaults, and every default is within its own limits', () => {
-  expect(load(undefined).config).toEqual(defaultConfig())
+  expect(load(undefined).config).toEqual({ ...defaultConfig(), recipe: 'three-tasks' })
 })
 
 test('a missing file that was asked for is an error', () => {
@@ -241,7 +241,7 @@ describe('a GGUF file', () => {
     )
     expect(config.tasks).toEqual([{ name: 'number_sorting', difficulty: 0, examples: 1 }])
     expect(config.training).toMatchObject({ method: 'full', batch_groups: 4, learning_rate: 3e-4 })
-    expect(originOf(['tasks', 0, 'name'])).toBe('start of a GGUF file')
+    expect(originOf(['tasks', 0, 'name'])).toBe('recipe of this model')
     expect(originOf(['training', 'batch_groups'])).toBe('preset tiny')
   })
 

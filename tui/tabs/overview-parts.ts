@@ -18,6 +18,7 @@ import {
   learntFrom,
   nextTexts,
   percent,
+  recipeTexts,
   refusalsText,
   type Snapshot,
   servingText,
@@ -71,6 +72,8 @@ export function learningRows(view: View, width: number, height: number, theme: T
   const below: Row[] = [spread(signalRow(view, width - rowWidth(greedy) - 2, theme), greedy, width)]
   const tasks = taskRow(view)
   if (tasks) below.push(tasks)
+  const [widest, ...narrower] = recipeTexts(view.snapshot ?? {})
+  if (widest && height >= 6) below.push(firstThatFits(width, [widest, ...narrower]))
   if (view.snapshot?.agents) below.push(`agents  ${agentsText(view.snapshot.agents)}`)
   if (view.snapshot?.serving) below.push(`serving  ${servingText(view.snapshot.serving)}`)
   const chartHeight = height - rows.length - below.length - 1

@@ -12,6 +12,12 @@ export const SET: Option = {
 /** Options that set config keys. */
 export const NODE_OPTIONS: readonly Option[] = [
   {
+    name: 'recipe',
+    value: 'NAME',
+    key: 'recipe',
+    summary: 'settings under which a model was seen to learn; see `waggle recipes`',
+  },
+  {
     name: 'preset',
     value: 'NAME',
     key: 'preset',

@@ -21,6 +21,16 @@ export const SET_UP: readonly Command[] = [
     load: () => import('../commands/set-up/model.ts'),
   },
   {
+    name: 'recipes',
+    group: 'Set up',
+    summary: 'list settings under which a model was seen to learn, or show one',
+    details:
+      'A run with a recipe shows the accuracy that recorded runs had at the same step: in `status`, `top` and the log. A model without tasks in the config has its own recipe.',
+    arguments: [{ name: 'name', summary: 'the recipe to show' }],
+    examples: [['waggle up --recipe sorting --model SmolLM2.gguf', 'train with its settings']],
+    load: () => import('../commands/set-up/recipes.ts'),
+  },
+  {
     name: 'init',
     group: 'Set up',
     summary: 'write a config file that explains every key',

@@ -3,10 +3,12 @@
 import {
   type AgentsInfo,
   accuracyText,
+  bandText,
   count,
   decimal,
   nextText,
   percent,
+  recipeStanding,
   type Snapshot,
   si,
   type TrainingInfo,
@@ -23,7 +25,7 @@ export function statusLine(now: Snapshot): string {
     training && `step ${count(training.step)}`,
     now.state === 'GENERATING' && training && nextBatch(training, agents),
     training?.reward !== undefined && `reward ${decimal(training.reward)}`,
-    held && `held-out ${accuracyText(held.accuracy, held.prompts)}`,
+    held && `held-out ${accuracyText(held.accuracy, held.prompts)}${expected(now)}`,
     rollouts?.signalShare !== undefined && `signal ${percent(rollouts.signalShare, 0)}`,
     swarm?.enabled && `peers ${swarm.connected}`,
     rollouts &&
@@ -33,6 +35,12 @@ export function statusLine(now: Snapshot): string {
     training?.generateTokensPerSecond !== undefined && `${si(training.generateTokensPerSecond)} tok/s`,
   ]
   return parts.filter(Boolean).join(' - ')
+}
+
+/** What runs of the recipe had at this step, where there is something to compare. */
+function expected(now: Snapshot): string {
+  const band = recipeStanding(now)?.band
+  return band ? `, expected ${bandText(band)}` : ''
 }
 
 /** Progress towards the next step. */

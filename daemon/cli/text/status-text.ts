@@ -16,6 +16,7 @@ import {
   learntText,
   nextText,
   percent,
+  recipeText,
   refusalsText,
   type Snapshot,
   servingText,
@@ -55,6 +56,7 @@ export function statusText(s: Snapshot, program = 'waggle'): string[] {
     ],
     ['trained on', trained(s)],
     ['held-out', heldOut(s)],
+    ['recipe', recipeText(s)],
     [
       'own tasks',
       t?.taskAccuracy &&

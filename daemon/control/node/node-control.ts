@@ -11,6 +11,7 @@ import type {
   PhaseInfo,
   PhaseName,
   Phases,
+  RecipeInfo,
   ReconfigureResult,
   ServingInfo,
   SharingInfo,
@@ -57,6 +58,7 @@ export interface NodeParts {
   agents?(): AgentsInfo | undefined
   serving?(): ServingInfo | undefined
   trained(): TrainingPhase[]
+  recipe(): RecipeInfo | undefined
   now(): number
   phases: Pick<Phases, 'list'>
   next(): { waiting: number; due: number }
@@ -100,6 +102,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
       const serving = parts.serving?.()
       const trained = parts.trained()
       const phases = parts.phases.list()
+      const recipe = parts.recipe()
       return {
         v: API_VERSION,
         time: parts.now(),
@@ -111,6 +114,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
         model: { ...facts.model, policy: { lineage, tokenizer, version } },
         training: { ...speedsOf(phases), ...telemetry.training(version), next: parts.next() },
         ...(trained.length > 0 ? { trained } : {}),
+        ...(recipe ? { recipe } : {}),
         evaluations: [...telemetry.evaluations],
         rollouts: telemetry.rollouts({
           pool: parts.pool(),

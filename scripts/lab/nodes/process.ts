@@ -20,6 +20,8 @@ export interface NodeProcess {
   output(): string
   /** Spent by the process so far, user and system. Linux only. */
   processorSeconds(): number
+  /** Most memory that the process has held. Linux only. */
+  peakBytes(): number
 }
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
@@ -133,6 +135,8 @@ export async function startNode(
     exited: () => exited,
     output: () => output,
     processorSeconds: () => processorSeconds(child.pid!),
+    peakBytes: () =>
+      1024 * Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))![1]),
   }
 }
 

@@ -1,13 +1,14 @@
-// What does `waggle up --model FILE` learn, as it comes? `npm run -s lab:up -- --model SmolLM2.gguf [--seeds 1,2,3]`
+// What does a recipe reach? `npm run -s lab:up -- --arms sorting --model SmolLM2.gguf [--seeds 1,2,3]`
 //
-// One daemon with an empty home and all defaults, its own evaluations included, in no swarm. It is looked at after so many
+// `waggle up --recipe NAME`: one daemon with an empty home, its own evaluations included, in no swarm. It is looked at after so many
 // steps: it pauses, and answers held-out questions, which is not part of the cost. Seeds only number the runs.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { runExperiment } from '../frame/experiment.ts'
+import { isRecipe, RECIPE_NAMES, RECIPES, type Recipe } from '../../../daemon/config/recipes/index.ts'
+import { type Run, runExperiment } from '../frame/experiment.ts'
 import { markdown, show, summary } from '../frame/statistics.ts'
 import { startNode } from '../nodes/process.ts'
 
@@ -22,10 +23,15 @@ interface Look {
   questions: number
 }
 
-await runExperiment<string, { looks: Look[] }>({
-  question:
-    'How many held-out questions does a pretrained model get right after `waggle up` with all defaults?',
-  defaults: { arms: 'defaults', rates: '3e-4', seeds: '1', out: 'docs/results/up.jsonl' },
+interface Result {
+  parameters: number
+  peakBytes: number
+  looks: Look[]
+}
+
+await runExperiment<string, Result>({
+  question: 'How many held-out questions does a model get right after so many steps of a recipe?',
+  defaults: { arms: 'sorting', rates: '0', seeds: '1', out: 'docs/results/up.jsonl' },
   flags: {
     model: { type: 'string' },
     steps: { type: 'string', default: '0,10,20,35' },
@@ -34,12 +40,19 @@ await runExperiment<string, { looks: Look[] }>({
   settings: ({ model, steps, questions }) => ({
     ...{ model: basename(String(model ?? '')), steps: String(steps), questions: Number(questions) },
   }),
-  arm: (name) => name,
+  arm(name) {
+    if (!isRecipe(name)) throw new Error(`no recipe "${name}"; there are ${RECIPE_NAMES.join(', ')}`)
+    return name
+  },
 
-  async play(_, { values, log }) {
-    if (!values.model) throw new Error('which model? --model FILE.gguf')
+  async play(name, { values, log }) {
+    const { model }: Recipe = RECIPES[name]
+    if (model && !values.model) throw new Error(`which model? --model FILE: ${model}`)
     const place = await mkdtemp(join(tmpdir(), 'waggle-up-'))
-    const node = await startNode(place, ['--model', String(values.model), '--no-swarm'])
+    const node = await startNode(place, [
+      ...['--recipe', name, '--no-swarm'],
+      ...(model ? ['--model', String(values.model)] : []),
+    ])
     const started = performance.now()
     const looks: Look[] = []
     let asked = { processor: 0, seconds: 0 }
@@ -67,25 +80,34 @@ await runExperiment<string, { looks: Look[] }>({
       }
       await node.resume()
     }
+    const parameters = (await node.snapshot()).model!.parameters!
+    const peakBytes = node.peakBytes()
     await node.stop()
     await rm(place, { recursive: true })
-    return { looks }
+    return { parameters, peakBytes, looks }
   },
 
-  table(runs) {
-    const rows = (runs[0]?.looks ?? []).map((_, i) => {
-      const looks = runs.flatMap(({ looks }) => looks[i] ?? [])
-      const percent = (values: number[]): string =>
-        `${values.map((value) => (100 * value).toFixed(0)).join(', ')} (${show(summary(values))})`
-      return [
-        looks.map(({ step }) => step).join(', '),
-        percent(looks.map(({ sampled }) => sampled)),
-        percent(looks.map(({ greedy }) => greedy)),
-        looks.map(({ groups }) => groups).join(', '),
-        looks.map(({ seconds }) => seconds.toFixed(0)).join(', '),
-        looks.map(({ processorSeconds }) => processorSeconds.toFixed(0)).join(', '),
-      ]
-    })
-    return markdown(['step', 'sampled, %', 'greedy, %', 'own groups', 'seconds', 'processor seconds'], rows)
+  table(runs, { arms }) {
+    return String(arms ?? 'sorting')
+      .split(',')
+      .map((arm) => `${arm}\n\n${tableOf(runs.filter((run) => run.arm === arm))}`)
+      .join('\n\n')
   },
 })
+
+function tableOf(runs: readonly Run<Result>[]): string {
+  const rows = (runs[0]?.looks ?? []).map((_, i) => {
+    const looks = runs.flatMap(({ looks }) => looks[i] ?? [])
+    const percent = (values: number[]): string =>
+      `${values.map((value) => (100 * value).toFixed(0)).join(', ')} (${show(summary(values))})`
+    return [
+      looks.map(({ step }) => step).join(', '),
+      percent(looks.map(({ sampled }) => sampled)),
+      percent(looks.map(({ greedy }) => greedy)),
+      looks.map(({ groups }) => groups).join(', '),
+      looks.map(({ seconds }) => seconds.toFixed(0)).join(', '),
+      looks.map(({ processorSeconds }) => processorSeconds.toFixed(0)).join(', '),
+    ]
+  })
+  return markdown(['step', 'sampled, %', 'greedy, %', 'own groups', 'seconds', 'processor seconds'], rows)
+}

@@ -1,0 +1,27 @@
+// The recipes, by name.
+
+import { isGguf } from '../presets.ts'
+import type { Recipe } from './recipe.ts'
+import { sorting } from './sorting.ts'
+import { threeTasks } from './three-tasks.ts'
+import { tooFast } from './too-fast.ts'
+
+export type { Recipe } from './recipe.ts'
+
+export const RECIPES = {
+  'three-tasks': threeTasks,
+  sorting,
+  'too-fast': tooFast,
+} as const satisfies Record<string, Recipe>
+
+export type RecipeName = keyof typeof RECIPES
+export const RECIPE_NAMES = Object.keys(RECIPES) as [RecipeName, ...RecipeName[]]
+
+export const isRecipe = (name: unknown): name is RecipeName =>
+  typeof name === 'string' && Object.hasOwn(RECIPES, name)
+
+/** The recipe of a config that names neither a recipe nor tasks, by its `model.path`. Undefined for other models. */
+export function recipeFor(path: unknown): RecipeName | undefined {
+  if (path === undefined || path === 'default') return 'three-tasks'
+  return isGguf(path) ? 'sorting' : undefined
+}

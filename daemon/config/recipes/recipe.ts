@@ -1,0 +1,27 @@
+// A recipe: settings under which a model was seen to learn a task (or to fail), with what each recorded run reached.
+
+import type { RecipeLook } from '../../../protocol/api/index.ts'
+
+export interface Recipe {
+  /** One line: which model learns what. */
+  summary: string
+  /** Which file to give as the model, and where it comes from; undefined for the bundled model. */
+  model?: string
+  /** Parameters of the model of the recorded runs. A run with another model is not compared. */
+  parameters: number
+  /** Config path -> value. Where a recipe is named, these override the defaults and presets; the config file overrides them. */
+  values: Readonly<Record<string, unknown>>
+  /** What the runs reached, from the records that `record` names. */
+  looks: readonly RecipeLook[]
+  /** Greedy accuracy of each run at the last look, 0 to 1. */
+  greedy: readonly number[]
+  /** Processor seconds of each run to the last look, its own evaluations included. */
+  processorSeconds: readonly number[]
+  /** Most memory that a run held, bytes. */
+  peakBytes?: number
+  /** Command that made the records, and their file. */
+  command: string
+  record: string
+  /** What it teaches, if it fails on purpose. */
+  lesson?: string
+}

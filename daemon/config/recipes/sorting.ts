@@ -1,0 +1,26 @@
+// SmolLM2 sorts three numbers: what a GGUF file starts with if the config names no tasks. The default tasks are those that
+// the bundled model was made for; a small chat model answers them wrongly or without answer tags, and a reward that is always
+// 0 teaches nothing.
+
+import type { Recipe } from './recipe.ts'
+
+export const sorting: Recipe = {
+  summary: 'SmolLM2-135M-Instruct learns to sort three numbers',
+  model: 'SmolLM2-135M-Instruct in Q4_1 (98 MB), a GGUF file as Ollama, LM Studio or llama.cpp download it',
+  parameters: 134_515_008,
+  values: {
+    tasks: [{ name: 'number_sorting', difficulty: 0, examples: 1 }],
+    'model.max_completion_tokens': 24,
+    'training.method': 'lora',
+    'training.learning_rate': 3e-4,
+    'training.batch_groups': 8,
+    'rollout.groups_per_round': 8,
+    'eval.every_seconds': 1800,
+    'eval.prompts_per_task': 60,
+  },
+  looks: [],
+  greedy: [],
+  processorSeconds: [],
+  command: 'npm run -s lab:up -- --model SmolLM2-135M-Instruct.Q4_1.gguf --seeds 1,2,3',
+  record: 'docs/results/up.jsonl',
+}

@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest'
+import { recipeInfo } from '../../daemon/config/recipes/compare.ts'
+import { RECIPE_NAMES, RECIPES, type Recipe } from '../../daemon/config/recipes/index.ts'
+import { configSchema } from '../../daemon/config/schema.ts'
+import { layer } from '../../daemon/config/sources.ts'
+
+const read = (text: string) =>
+  configSchema.parse(
+    layer({ file: { name: 'config.toml', text }, env: {}, flags: [], reserved: new Set() }).values,
+  )
+const SORTING = RECIPES.sorting
+
+describe('a recipe', () => {
+  test.each(RECIPE_NAMES)('%s has values that the config accepts', (name) => {
+    expect(recipeInfo(read(`recipe = "${name}"`), 1)?.changed).toEqual([])
+  })
+
+  test('lies under the file and over the defaults', () => {
+    const config = read('recipe = "sorting"\n[training]\nlearning_rate = 1e-5\n')
+    expect(config.training.learning_rate).toBe(1e-5)
+    expect(config.tasks[0]!.name).toBe('number_sorting')
+  })
+
+  test('that nobody names is that of a model without tasks', () => {
+    expect(read('').recipe).toBe('three-tasks')
+    expect(read('[model]\npath = "a.gguf"\n').recipe).toBe('sorting')
+    expect(read('[model]\npath = "folder"\n').recipe).toBeUndefined()
+    expect(read('[[tasks]]\nname = "bf"\n').recipe).toBeUndefined()
+  })
+
+  test('that does not exist is refused with those that do', () => {
+    expect(() => read('recipe = "sortin"')).toThrow(/three-tasks/)
+  })
+})
+
+describe('a config with a recipe', () => {
+  const info = (text: string, parameters = SORTING.parameters) => recipeInfo(read(text), parameters)!
+
+  test('names what differs and decides what is learnt', () => {
+    expect(info('recipe = "sorting"\n[training]\nlearning_rate = 1\n').changed).toEqual([
+      'training.learning_rate',
+    ])
+    expect(info('recipe = "sorting"\n[node]\nname = "a"\n').changed).toEqual([])
+  })
+
+  test('is not compared where model or tasks are others', () => {
+    expect(info('recipe = "sorting"').isOtherModel).toBeUndefined()
+    expect(info('recipe = "sorting"', 1).isOtherModel).toBe(true)
+    expect(info('recipe = "sorting"\n[[tasks]]\nname = "bf"\n').isOtherTask).toBe(true)
+  })
+})
+
+test.each(Object.entries<Recipe>(RECIPES))('the runs of %s are as many at each look', (_, recipe) => {
+  const runs = recipe.processorSeconds.length
+  expect(recipe.looks.map(({ sampled }) => sampled.length)).toEqual(recipe.looks.map(() => runs))
+  expect(recipe.greedy).toHaveLength(runs)
+})
