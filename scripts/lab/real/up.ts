@@ -7,7 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isRecipe, RECIPE_NAMES, RECIPES, type Recipe } from '../../../daemon/config/recipes/index.ts'
+import { isRecipe, RECIPE_NAMES, RECIPES, type Recipe, type RecipeName } from '../../../daemon/config/recipes/index.ts'
 import { type Run, runExperiment } from '../frame/experiment.ts'
 import { markdown, show, summary } from '../frame/statistics.ts'
 import { startNode } from '../nodes/process.ts'
@@ -29,7 +29,7 @@ interface Result {
   looks: Look[]
 }
 
-await runExperiment<string, Result>({
+await runExperiment<RecipeName, Result>({
   question: 'How many held-out questions does a model get right after so many steps of a recipe?',
   defaults: { arms: 'sorting', rates: '0', seeds: '1', out: 'docs/results/up.jsonl' },
   flags: {
@@ -87,12 +87,14 @@ await runExperiment<string, Result>({
     return { parameters, peakBytes, looks }
   },
 
-  table(runs, { arms }) {
-    return String(arms ?? 'sorting')
-      .split(',')
-      .map((arm) => `${arm}\n\n${tableOf(runs.filter((run) => run.arm === arm))}`)
-      .join('\n\n')
-  },
+  table: (runs) =>
+    [...new Set(runs.map(({ arm }) => arm))]
+      .map((arm) => `${arm}
+
+${tableOf(runs.filter((run) => run.arm === arm))}`)
+      .join('
+
+'),
 })
 
 function tableOf(runs: readonly Run<Result>[]): string {
