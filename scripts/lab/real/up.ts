@@ -7,7 +7,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isRecipe, RECIPE_NAMES, RECIPES, type Recipe, type RecipeName } from '../../../daemon/config/recipes/index.ts'
+import {
+  isRecipe,
+  RECIPE_NAMES,
+  RECIPES,
+  type Recipe,
+  type RecipeName,
+} from '../../../daemon/config/recipes/index.ts'
 import { type Run, runExperiment } from '../frame/experiment.ts'
 import { markdown, show, summary } from '../frame/statistics.ts'
 import { startNode } from '../nodes/process.ts'
@@ -89,12 +95,8 @@ await runExperiment<RecipeName, Result>({
 
   table: (runs) =>
     [...new Set(runs.map(({ arm }) => arm))]
-      .map((arm) => `${arm}
-
-${tableOf(runs.filter((run) => run.arm === arm))}`)
-      .join('
-
-'),
+      .map((arm) => `${arm}\n\n${tableOf(runs.filter((run) => run.arm === arm))}`)
+      .join('\n\n'),
 })
 
 function tableOf(runs: readonly Run<Result>[]): string {
