@@ -88,6 +88,7 @@ const LINES: Record<string, Line> = {
     wrong: [[], ['rnu'], ['run', '--format', 'xml']],
   },
   model: { json: ['list'], needs: ['list'], wrong: [[], ['pul']] },
+  recipes: { json: [], wrong: [['sortin']] },
   init: { json: ['--force'], wrong: [['--preset', 'tinny']] },
   config: {
     json: ['show', '--origin'],

@@ -4,7 +4,7 @@ import type { Recipe } from './recipe.ts'
 
 export const tooFast: Recipe = {
   summary: 'a lesson: the bundled model at a learning rate that is too high',
-  parameters: 0,
+  parameters: 1_051_008,
   values: { 'training.learning_rate': 2e-3 },
   looks: [],
   greedy: [],
