@@ -63,8 +63,8 @@ describe('the band of a recipe', () => {
     expect(bandAt(LOOKS, step, 60)).toBeUndefined()
   })
 
-  test('is not known from a single run', () => {
-    expect(bandAt([{ step: 0, sampled: [0.1], questions: 200 }], 0, 60)).toBeUndefined()
+  test('is not known from two runs', () => {
+    expect(bandAt([{ step: 0, sampled: [0.1, 0.2], questions: 200 }], 0, 60)).toBeUndefined()
   })
 })
 
@@ -92,6 +92,13 @@ describe('a run with a recipe', () => {
 
   test('says after the last recorded step what that had', () => {
     expect(recipeText(beside(0.5, {}, 80))).toMatch(/^sorting: \d+ to \d+ % expected at step 10, its last/)
+  })
+
+  test('says what two runs reached', () => {
+    const looks = [{ step: 20, sampled: [0.37, 0.41], questions: 200 }]
+    expect(recipeText(beside(0.2, { looks }))).toBe(
+      'sorting: 37 % and 41 % at step 20 in 2 runs alone, too few for a band',
+    )
   })
 
   test('below its band names the usual cause', () => {

@@ -1,4 +1,4 @@
-// A recipe: settings under which a model was seen to learn a task (or to fail), with what each recorded run reached.
+// A recipe: settings under which a model was seen to learn a task, with what each recorded run reached.
 
 import type { RecipeLook } from '../../../protocol/api/index.ts'
 
@@ -22,6 +22,4 @@ export interface Recipe {
   /** Command that made the records, and their file. */
   command: string
   record: string
-  /** What it teaches, if it fails on purpose. */
-  lesson?: string
 }

@@ -7,6 +7,9 @@ import type { RecipeInfo, RecipeLook, Snapshot } from '../snapshot.ts'
 /** 97.5 % quantiles of Student's t distribution by degrees of freedom, from 1. */
 const T_QUANTILES = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262]
 
+/** Two runs say little about a third. */
+const MIN_RUNS = 3
+
 /** Sampled held-out accuracy that one more run would have, with 95 % probability if runs are normally distributed. */
 export interface Band {
   low: number
@@ -16,12 +19,13 @@ export interface Band {
 /**
  * The band at `step` for an evaluation with so many questions: recorded runs differ by their seeds and by the answers that
  * each look happened to sample, and only the second depends on the number of questions. Undefined before the first
- * recorded look, after the last, and from fewer than two runs.
+ * recorded look, after the last, and from fewer than three runs.
  */
 export function bandAt(looks: readonly RecipeLook[], step: number, questions: number): Band | undefined {
   const next = looks.findIndex((look) => look.step >= step)
   const [from, to] = [looks[next === 0 ? 0 : next - 1], looks[next]]
-  if (!from || !to || step < from.step || from.sampled.length < 2) return undefined
+  if (!from || !to || step < from.step || Math.min(from.sampled.length, to.sampled.length) < MIN_RUNS)
+    return undefined
   const part = to.step === from.step ? 0 : (step - from.step) / (to.step - from.step)
   const between = (of: (look: RecipeLook) => number): number => (1 - part) * of(from) + part * of(to)
   const mean = between(({ sampled }) => meanOf(sampled))
@@ -89,7 +93,13 @@ export function recipeText(snapshot: Pick<Snapshot, 'recipe' | 'evaluations'>): 
   }
   const last = snapshot.evaluations?.at(-1)
   const band = end && bandAt(looks, end.step, last?.prompts ?? end.questions)
-  if (!band) return undefined
+  if (!end || end.step === 0) return undefined
+  if (!band) {
+    const reached = end.sampled.map((share) => percent(share, 0)).join(' and ')
+    return said(
+      `${reached} at step ${end.step} in ${end.sampled.length} runs alone, too few for a band${differs}`,
+    )
+  }
   return said(`${bandText(band)} expected at step ${end.step}, its last${runs}${differs}`)
 }
 

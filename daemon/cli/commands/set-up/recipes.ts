@@ -4,7 +4,7 @@ import { stringify } from 'smol-toml'
 import { bandAt, bandText, bytes, duration, percent } from '../../../../protocol/api/index.ts'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { isRecipe, RECIPES, type Recipe } from '../../../config/recipes/index.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../contract.ts'
 import { tableText } from '../../text/table-text.ts'
 
 export async function run(context: Context): Promise<number> {
@@ -63,7 +63,6 @@ function described(name: string, recipe: Recipe, start: string): string[] {
   ]
   return [
     `${name}: ${recipe.summary}`,
-    ...(recipe.lesson ? ['', recipe.lesson] : []),
     '',
     `Start:  ${start}`,
     ...(recipe.model ? [`Model:  ${recipe.model}`] : []),
