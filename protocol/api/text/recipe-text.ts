@@ -1,8 +1,8 @@
 // How a run stands beside the recorded runs of its recipe. Used by `waggle status`, the log and the terminal UI.
 
 import { type Advice, attention } from '../advice-types.ts'
-import { percent } from './format.ts'
 import type { RecipeInfo, RecipeLook, Snapshot } from '../snapshot.ts'
+import { percent } from './format.ts'
 
 /** 97.5 % quantiles of Student's t distribution by degrees of freedom, from 1. */
 const T_QUANTILES = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262]
