@@ -4,7 +4,7 @@
 
 import { z } from 'zod'
 import { PRESET_NAMES, PRESETS } from './presets.ts'
-import { RECIPE_NAMES } from './recipes/index.ts'
+import { RECIPE_NAMES, RECIPES } from './recipes/index.ts'
 import { agents, control, serve } from './sections/access.ts'
 import { limits } from './sections/limits.ts'
 import { engine, model, sampler } from './sections/model.ts'
@@ -37,11 +37,7 @@ export const configSchema = z.strictObject({
   sampler: sampler.prefault({}).describe('what writes rollouts'),
   tasks: z
     .array(task)
-    .default([
-      { name: 'basic_arithmetic', difficulty: 1 },
-      { name: 'base_conversion', difficulty: 1 },
-      { name: 'fraction_simplification', difficulty: 1 },
-    ])
+    .default(RECIPES['three-tasks'].values.tasks)
     .describe(
       'what to train on; `dataset` makes a task of your own questions. tasks = [] trains on the rollouts of agents alone',
     ),

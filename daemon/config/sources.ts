@@ -6,7 +6,7 @@ import { didYouMean, suggest } from '../../protocol/suggest.ts'
 import { configKeys, type Key, variableOf } from './keys.ts'
 import { locateKeys } from './locate.ts'
 import { PRESETS, type PresetName } from './presets.ts'
-import { isRecipe, RECIPES, recipeFor } from './recipes/index.ts'
+import { isRecipe, RECIPES, type RecipeName, recipeFor } from './recipes/index.ts'
 import { readSwitch } from './switch.ts'
 
 export interface Problem {
@@ -168,14 +168,16 @@ function underlay(values: Record<string, unknown>, homeModel: string | undefined
   if (typeof preset === 'string' && Object.hasOwn(PRESETS, preset))
     put(PRESETS[preset as PresetName].values, `preset ${preset}`)
   const named = recipe !== undefined
-  if (!named && tasks === undefined) {
-    const own = recipeFor((model as { path?: unknown } | undefined)?.path)
-    if (own) put({ recipe: own }, MODEL_ORIGIN)
-  }
+  const own = recipeFor((model as { path?: unknown } | undefined)?.path)
+  if (!named && own && (tasks === undefined || isDefault(own, tasks))) put({ recipe: own }, MODEL_ORIGIN)
   if (isRecipe(values.recipe))
     put(RECIPES[values.recipe].values, named ? `recipe ${values.recipe}` : MODEL_ORIGIN)
   return taken
 }
+
+/** Whether a config that writes out the default tasks is as one that names none. */
+const isDefault = (recipe: RecipeName, tasks: unknown): boolean =>
+  recipe === 'three-tasks' && JSON.stringify(tasks) === JSON.stringify(RECIPES[recipe].values.tasks)
 
 /** Matches the whole path first, then only its last part. */
 function nearestKey(path: string, known: Iterable<string>): string {

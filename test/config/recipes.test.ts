@@ -1,3 +1,4 @@
+import { stringify } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
 import { recipeInfo } from '../../daemon/config/recipes/compare.ts'
 import { RECIPE_NAMES, RECIPES, type Recipe } from '../../daemon/config/recipes/index.ts'
@@ -26,6 +27,11 @@ describe('a recipe', () => {
     expect(read('[model]\npath = "a.gguf"\n').recipe).toBe('sorting')
     expect(read('[model]\npath = "folder"\n').recipe).toBeUndefined()
     expect(read('[[tasks]]\nname = "bf"\n').recipe).toBeUndefined()
+  })
+
+  test('is kept by a config that writes out the default tasks', () => {
+    const { tasks } = read('')
+    expect(read(stringify({ tasks })).recipe).toBe('three-tasks')
   })
 
   test('that does not exist is refused with those that do', () => {

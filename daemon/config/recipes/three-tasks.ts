@@ -2,10 +2,16 @@
 
 import type { Recipe } from './recipe.ts'
 
-export const threeTasks: Recipe = {
+export const threeTasks = {
   summary: 'the bundled model of 1 M parameters learns arithmetic, base conversion and fractions',
   parameters: 1_051_008,
-  values: {},
+  values: {
+    tasks: [
+      { name: 'basic_arithmetic', difficulty: 1 },
+      { name: 'base_conversion', difficulty: 1 },
+      { name: 'fraction_simplification', difficulty: 1 },
+    ],
+  },
   looks: [
     { step: 0, sampled: [0.0956, 0.0956, 0.0956], questions: 527 },
     { step: 30, sampled: [0.1623, 0.1428, 0.1235], questions: 527 },
@@ -15,4 +21,4 @@ export const threeTasks: Recipe = {
   peakBytes: 864e6,
   command: 'npm run -s lab:up -- --arms three-tasks --steps 0,30 --seeds 1,2,3',
   record: 'docs/results/up.jsonl',
-}
+} satisfies Recipe
