@@ -66,6 +66,9 @@ const TEACHERS_EVERY = 8
 const MAX_VALUES = 64e6
 /** How long a user who joins a peer waits for its weights. They are exchanged later as well. */
 const MEET_MS = 120_000
+/** A peer that was alone makes its first head after its next step, so one that has none is asked again for so long. */
+const FIRST_HEAD_MS = 40_000
+const ASK_AGAIN_MS = 2000
 
 export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const { policy, phases, now } = parts
@@ -142,6 +145,15 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     return asking.hasNone(peer) ? { outcome: 'other lineage' } : undefined
   }
 
+  const passed = (ms: number, over: AbortSignal): Promise<void> =>
+    new Promise((resolve) => {
+      const cancel = parts.after(ms, resolve)
+      over.addEventListener('abort', () => {
+        cancel()
+        resolve()
+      })
+    })
+
   return {
     async meet(peer, signal) {
       if (!isOn()) return { outcome: 'off' }
@@ -151,12 +163,16 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       const late = new AbortController()
       const cancel = parts.after(MEET_MS, () => late.abort())
       const over = signal ? AbortSignal.any([signal, late.signal]) : late.signal
+      const since = now()
       let found = outcomeOf(peer)
       while (!found && !over.aborted && !parts.mustWait()) {
         isHurried = true
         parts.wake()
         await untilToldOr(over, ended)
         found = outcomeOf(peer)
+        if (found?.outcome !== 'other lineage' || now() - since >= FIRST_HEAD_MS) continue
+        found = undefined
+        await passed(ASK_AGAIN_MS, over)
       }
       cancel()
       return found ?? { outcome: 'not yet' }

@@ -19,6 +19,8 @@ interface Played {
   value: number
   own: number
   bytes?: Uint8Array
+  /** It has made no head yet. */
+  isSilent?: boolean
 }
 
 /** A node whose weights are all one value, and peers with such weights. Accuracy is a function of the value. */
@@ -42,6 +44,8 @@ function play(
     blamed: [] as string[],
     recorded: [] as number[],
     alarms: [] as string[],
+    now: 0,
+    timers: [] as { at: number; run(): void }[],
   }
   const fetching: Promise<unknown>[] = []
   const headOf = (peer: string): Head => {
@@ -72,7 +76,7 @@ function play(
           state.offers = []
         },
         blame: (peer) => void state.blamed.push(peer),
-        ask: async (peer) => headOf(peer),
+        ask: async (peer) => (peers[peer]!.isSilent ? undefined : headOf(peer)),
         async fetch({ author }) {
           const { value, bytes } = peers[author]!
           const fetched = bytes ?? pack(new Float32Array(layout.size).fill(value - 1))
@@ -94,8 +98,12 @@ function play(
     tasks: () => [],
     phases: NO_PHASES,
     random: () => 0.5,
-    now: () => 0,
-    after: () => () => {},
+    now: () => state.now,
+    after(ms, run) {
+      const timer = { at: state.now + ms, run }
+      state.timers.push(timer)
+      return () => void state.timers.splice(state.timers.indexOf(timer), 1)
+    },
     wake() {},
     log: (line) => void state.lines.push(line),
   })
@@ -103,6 +111,15 @@ function play(
   const settle = async () => {
     for (let i = 0; i < 20; i++) await Promise.resolve()
     await heads.exchange()
+  }
+  const pass = async (ms: number) => {
+    state.now += ms
+    for (const timer of state.timers.filter(({ at }) => at <= state.now)) {
+      state.timers.splice(state.timers.indexOf(timer), 1)
+      timer.run()
+    }
+    await settle()
+    await settle()
   }
   /** Steps of its own that lead from 1 to a value, from one head to the next. The peer's first head is of no use. */
   const step = async (value: number) => {
@@ -115,7 +132,7 @@ function play(
     state.weights = filled(value)
     state.version += 4
   }
-  return { heads, state, settle, step }
+  return { heads, state, pass, settle, step }
 }
 
 describe('two nodes with as much work behind them', () => {
@@ -210,6 +227,31 @@ describe('a newcomer', () => {
     await settle()
     expect(firstOf(state.weights)).toBe(1)
     expect(heads.isJoined('a')).toBe(false)
+  })
+
+  test('waits for the first head of a peer that was alone', async () => {
+    const peers: Record<string, Played> = { a: { value: 30, own: 500, isSilent: true } }
+    const { heads, settle, pass } = play(peers)
+    const met = heads.meet('a')
+    await settle()
+    await pass(3000)
+    peers.a!.isSilent = false
+    await pass(3000)
+    await settle()
+    expect(await met).toMatchObject({ outcome: 'caught up' })
+  })
+
+  test('hears that a peer has no weights for its model, once it has had time to make some', async () => {
+    const { heads, settle, pass } = play({ a: { value: 30, own: 500, isSilent: true } })
+    let outcome: string | undefined
+    void heads.meet('a').then((met) => {
+      outcome = met.outcome
+    })
+    await settle()
+    await pass(3000)
+    expect(outcome).toBeUndefined()
+    await pass(60_000)
+    expect(outcome).toBe('other lineage')
   })
 
   test('hears of a new attempt when it joins a peer again', async () => {
