@@ -6,7 +6,7 @@ import { didYouMean, suggest } from '../../protocol/suggest.ts'
 import { configKeys, type Key, variableOf } from './keys.ts'
 import { locateKeys } from './locate.ts'
 import { PRESETS, type PresetName } from './presets.ts'
-import { isRecipe, RECIPES, type RecipeName, recipeFor } from './recipes/index.ts'
+import { isRecipe, RECIPES, type Recipe, type RecipeName, recipeFor } from './recipes/index.ts'
 import { readSwitch } from './switch.ts'
 
 export interface Problem {
@@ -142,7 +142,18 @@ export function layer({ file, env, flags, reserved, homeModel }: Sources): Layer
     const line = file && has(values, path) ? lineOf(path) : undefined
     return file && line !== undefined ? `${file.name}:${line}` : undefined
   }
+  const misfit = recipeWithoutModel(values)
+  if (misfit) problems.push({ where: originOf(['recipe']) ?? '', path: 'recipe', message: misfit })
   return { values, originOf, problems, warnings }
+}
+
+/** The problem of a recipe of another model than the bundled one, where no model is named. */
+function recipeWithoutModel({ recipe, model }: Record<string, unknown>): string | undefined {
+  if (!isRecipe(recipe)) return undefined
+  const { model: file }: Recipe = RECIPES[recipe]
+  const { path } = (model ?? {}) as { path?: unknown }
+  if (!file || (path !== undefined && path !== 'default')) return undefined
+  return `needs a model: ${file}. Give it with --model FILE, or as model.path.`
 }
 
 /**

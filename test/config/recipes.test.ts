@@ -5,10 +5,9 @@ import { RECIPE_NAMES, RECIPES, type Recipe } from '../../daemon/config/recipes/
 import { configSchema } from '../../daemon/config/schema.ts'
 import { layer } from '../../daemon/config/sources.ts'
 
-const read = (text: string) =>
-  configSchema.parse(
-    layer({ file: { name: 'config.toml', text }, env: {}, flags: [], reserved: new Set() }).values,
-  )
+const layers = (text: string, homeModel?: string) =>
+  layer({ file: { name: 'config.toml', text }, env: {}, flags: [], reserved: new Set(), homeModel })
+const read = (text: string) => configSchema.parse(layers(text).values)
 const SORTING = RECIPES.sorting
 
 describe('a recipe', () => {
@@ -32,6 +31,15 @@ describe('a recipe', () => {
   test('is kept by a config that writes out the default tasks', () => {
     const { tasks } = read('')
     expect(read(stringify({ tasks })).recipe).toBe('three-tasks')
+  })
+
+  test('of another model than the bundled one is refused where no model is named', () => {
+    expect(layers('recipe = "sorting"\n').problems).toEqual([
+      { where: 'config.toml:1', path: 'recipe', message: expect.stringMatching(/^needs a model: SmolLM2/) },
+    ])
+    expect(layers('recipe = "sorting"\n[model]\npath = "a.gguf"\n').problems).toEqual([])
+    expect(layers('recipe = "sorting"\n', 'a.gguf').problems).toEqual([])
+    expect(layers('recipe = "three-tasks"\n').problems).toEqual([])
   })
 
   test('that does not exist is refused with those that do', () => {
