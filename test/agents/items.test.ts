@@ -1,8 +1,8 @@
 // The input of the responses API as messages.
 
 import { expect, it } from 'vitest'
+import { itemsIn } from '../../daemon/agents/dialects/items.ts'
 import { messagesIn } from '../../daemon/agents/dialects/messages.ts'
-import { itemsIn } from '../../daemon/agents/dialects/openai/items.ts'
 
 it.each(['', ' ', '{}'])('a call without arguments (%j) has an empty object, in both APIs', (text) => {
   const call = { id: 'a', type: 'function', function: { name: 'now', arguments: {} } }

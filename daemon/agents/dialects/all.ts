@@ -3,14 +3,14 @@
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { createCountTokens } from './anthropic/count-tokens.ts'
 import { createMessages } from './anthropic/messages.ts'
+import { createChat } from './chat.ts'
+import { createCompletions } from './completions.ts'
 import type { Asker, Body, Dialect, DialectOptions, DialectParts } from './dialect.ts'
+import { createGenerate } from './generate.ts'
 import { createOllamaChat } from './ollama/chat.ts'
 import { createOllamaGenerate } from './ollama/generate.ts'
-import { createChat } from './openai/chat.ts'
-import { createCompletions } from './openai/completions.ts'
-import { createGenerate } from './openai/generate.ts'
-import { createResponses } from './openai/responses.ts'
 import type { ChatPrompts } from './prompts.ts'
+import { createResponses } from './responses.ts'
 
 interface AllParts extends DialectParts {
   tokenizer: Tokenizer

@@ -5,7 +5,7 @@ import type { Sampling } from '../../engine/engine.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
 import type { CallRequest } from '../writing/attempts.ts'
-import { booleanIn } from './objects.ts'
+import { booleanIn } from './request/objects.ts'
 
 export type Body = Readonly<Record<string, unknown>>
 

@@ -2,8 +2,8 @@
 
 import type { ChatMessage } from '../../policy/chat/template.ts'
 import { invalid } from '../errors.ts'
-import { objectOf } from './objects.ts'
-import { textArguments } from './offered.ts'
+import { objectOf } from './request/objects.ts'
+import { textArguments } from './request/offered.ts'
 import { argumentsOf } from './tools.ts'
 
 const MAX_MESSAGES = 1024

@@ -1,6 +1,6 @@
 // Makes the content of an answer in Anthropic's Messages API.
 
-import { type OfferedTools, textOfArguments } from '../offered.ts'
+import { type OfferedTools, textOfArguments } from '../request/offered.ts'
 import { type Answer, argumentsOf, type ToolCall } from '../tools.ts'
 
 export type Block =

@@ -5,8 +5,8 @@ import type { ChatMessage } from '../../../policy/chat/template.ts'
 import { invalid } from '../../errors.ts'
 import type { Body } from '../dialect.ts'
 import { withoutOrphans } from '../messages.ts'
-import { booleanIn, objectOf } from '../objects.ts'
-import { type OfferedTools, toolsIn } from '../offered.ts'
+import { booleanIn, objectOf } from '../request/objects.ts'
+import { type OfferedTools, toolsIn } from '../request/offered.ts'
 
 export interface MessagesRequest {
   messages: ChatMessage[]

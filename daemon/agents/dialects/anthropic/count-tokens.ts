@@ -2,7 +2,7 @@
 
 import type { Asker, Body, DialectOptions } from '../dialect.ts'
 import type { ChatPrompts } from '../prompts.ts'
-import { wantedIn } from '../wanted.ts'
+import { wantedIn } from '../request/wanted.ts'
 import { messagesRequest } from './conversation.ts'
 
 export function createCountTokens(

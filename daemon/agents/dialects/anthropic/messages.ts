@@ -11,11 +11,11 @@ import {
   type ServerEvent,
 } from '../dialect.ts'
 import { liveContent } from '../live.ts'
-import { booleanIn, objectOf } from '../objects.ts'
 import type { ChatPrompts } from '../prompts.ts'
+import { booleanIn, objectOf } from '../request/objects.ts'
+import { wantedIn } from '../request/wanted.ts'
+import { ignoredWishes, limitIn, type Rule, samplingIn, stopIn } from '../request/wishes.ts'
 import { answerOf } from '../tools.ts'
-import { wantedIn } from '../wanted.ts'
-import { ignoredWishes, limitIn, type Rule, samplingIn, stopIn } from '../wishes.ts'
 import { type Block, blocksOf } from './blocks.ts'
 import { messagesRequest } from './conversation.ts'
 

@@ -2,8 +2,8 @@
 
 import type { Attempt, Call } from '../../book/rollout.ts'
 import { type Body, type DialectOptions, finishOf, type ServerEvent } from '../dialect.ts'
-import { booleanIn, objectOf } from '../objects.ts'
-import { ignoredWishes, limitIn, type Rule, samplingIn, stopIn } from '../wishes.ts'
+import { booleanIn, objectOf } from '../request/objects.ts'
+import { ignoredWishes, limitIn, type Rule, samplingIn, stopIn } from '../request/wishes.ts'
 
 /** Settings of the machine, which have no effect on the answer. */
 const OF_MACHINE = [

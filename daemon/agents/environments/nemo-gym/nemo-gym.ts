@@ -5,8 +5,8 @@
 import { z } from 'zod'
 import { parseExactly } from '../../../../protocol/json.ts'
 import type { ChatMessage } from '../../../policy/chat/template.ts'
-import { NO_TOOLS } from '../../dialects/offered.ts'
-import { callItem, messageItem, textPart } from '../../dialects/openai/output.ts'
+import { callItem, messageItem, textPart } from '../../dialects/output.ts'
+import { NO_TOOLS } from '../../dialects/request/offered.ts'
 import type { Answer, ToolCall } from '../../dialects/tools.ts'
 import { type AskParts, ask, type Replied } from '../ask.ts'
 import {

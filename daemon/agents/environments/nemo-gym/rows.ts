@@ -5,8 +5,8 @@ import { z } from 'zod'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { parseExactly } from '../../../../protocol/json.ts'
 import type { ChatMessage } from '../../../policy/chat/template.ts'
-import { type Origin, toolsIn } from '../../dialects/offered.ts'
-import { itemsIn } from '../../dialects/openai/items.ts'
+import { itemsIn } from '../../dialects/items.ts'
+import { type Origin, toolsIn } from '../../dialects/request/offered.ts'
 import type { Opening } from '../environment.ts'
 
 export interface Row extends Opening {

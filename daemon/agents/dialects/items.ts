@@ -1,11 +1,11 @@
 // Turns the input of the responses API, a text or a list of items, into messages of a conversation.
 
-import type { ChatMessage } from '../../../policy/chat/template.ts'
-import { invalid } from '../../errors.ts'
-import { messagesIn, textOf } from '../messages.ts'
-import { objectOf } from '../objects.ts'
-import { shownName, textArguments } from '../offered.ts'
-import { argumentsOf } from '../tools.ts'
+import type { ChatMessage } from '../../policy/chat/template.ts'
+import { invalid } from '../errors.ts'
+import { messagesIn, textOf } from './messages.ts'
+import { objectOf } from './request/objects.ts'
+import { shownName, textArguments } from './request/offered.ts'
+import { argumentsOf } from './tools.ts'
 
 const MAX_ITEMS = 1024
 

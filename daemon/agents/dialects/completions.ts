@@ -1,9 +1,9 @@
 // OpenAI's completions API: continues text or token ids.
 
-import type { Tokenizer } from '../../../policy/tokens/tokenizer.ts'
-import type { Attempt, Call } from '../../book/rollout.ts'
-import { invalid } from '../../errors.ts'
-import { promptTokens } from '../../writing/continue.ts'
+import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
+import type { Attempt, Call } from '../book/rollout.ts'
+import { invalid } from '../errors.ts'
+import { promptTokens } from '../writing/continue.ts'
 import {
   type Asker,
   type Body,
@@ -16,10 +16,10 @@ import {
   secondsOf,
   textOf,
   usageOf,
-} from '../dialect.ts'
-import { liveContent } from '../live.ts'
-import { booleanIn } from '../objects.ts'
-import { ignoredWishes, limitIn, type Rule, samplingIn, stopIn } from '../wishes.ts'
+} from './dialect.ts'
+import { liveContent } from './live.ts'
+import { booleanIn } from './request/objects.ts'
+import { ignoredWishes, limitIn, type Rule, samplingIn, stopIn } from './request/wishes.ts'
 
 const FIELDS: Record<string, Rule> = {
   ...{ prompt: 'read', max_tokens: 'read', stop: 'read', logprobs: 'read' },

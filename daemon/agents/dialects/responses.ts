@@ -1,9 +1,9 @@
 // OpenAI's responses API.
 
-import { HttpError } from '../../../http/index.ts'
-import type { ChatMessage } from '../../../policy/chat/template.ts'
-import type { Attempt, Call } from '../../book/rollout.ts'
-import { invalid } from '../../errors.ts'
+import { HttpError } from '../../http/index.ts'
+import type { ChatMessage } from '../../policy/chat/template.ts'
+import type { Attempt, Call } from '../book/rollout.ts'
+import { invalid } from '../errors.ts'
 import {
   type Asker,
   type Body,
@@ -14,17 +14,17 @@ import {
   recordOf,
   type ServerEvent,
   secondsOf,
-} from '../dialect.ts'
-import { liveContent } from '../live.ts'
-import { withoutOrphans } from '../messages.ts'
-import { booleanIn, objectOf } from '../objects.ts'
-import { toolsIn } from '../offered.ts'
-import type { ChatPrompts } from '../prompts.ts'
-import { answerMessage, answerOf } from '../tools.ts'
-import { wantedIn } from '../wanted.ts'
-import { ignoredWishes, limitIn, type Rule, samplingIn } from '../wishes.ts'
+} from './dialect.ts'
 import { itemsIn } from './items.ts'
+import { liveContent } from './live.ts'
+import { withoutOrphans } from './messages.ts'
 import { callItem, messageItem, textPart } from './output.ts'
+import type { ChatPrompts } from './prompts.ts'
+import { booleanIn, objectOf } from './request/objects.ts'
+import { toolsIn } from './request/offered.ts'
+import { wantedIn } from './request/wanted.ts'
+import { ignoredWishes, limitIn, type Rule, samplingIn } from './request/wishes.ts'
+import { answerMessage, answerOf } from './tools.ts'
 
 const FIELDS: Record<string, Rule> = {
   ...{

@@ -1,9 +1,9 @@
 // What a client says about tool calls: that there must be one, of which tool, or at most one. A call is begun for the
 // model, which writes the rest. An answer of one call ends after it: what was sampled until then is exact.
 
-import type { Body } from './dialect.ts'
+import type { Body } from '../dialect.ts'
+import { type Answer, type AnswerText, readerOf } from '../tools.ts'
 import type { OfferedTools } from './offered.ts'
-import { type Answer, type AnswerText, readerOf } from './tools.ts'
 
 export interface Choice {
   /** The answer begins with a call: of this tool, or of any if there is no name. */

@@ -1,6 +1,6 @@
 // OpenAI's chat completions.
 
-import type { Attempt, Call } from '../../book/rollout.ts'
+import type { Attempt, Call } from '../book/rollout.ts'
 import {
   type Asker,
   type Body,
@@ -13,15 +13,15 @@ import {
   type ServerEvent,
   secondsOf,
   usageOf,
-} from '../dialect.ts'
-import { liveContent } from '../live.ts'
-import { messagesIn, withoutOrphans } from '../messages.ts'
-import { booleanIn, objectOf } from '../objects.ts'
-import { type OfferedTools, textOfArguments, toolsIn } from '../offered.ts'
-import type { ChatPrompts } from '../prompts.ts'
-import { type Answer, answerOf } from '../tools.ts'
-import { wantedIn } from '../wanted.ts'
-import { ignoredWishes, limitIn, type Rule, samplingIn, stopIn } from '../wishes.ts'
+} from './dialect.ts'
+import { liveContent } from './live.ts'
+import { messagesIn, withoutOrphans } from './messages.ts'
+import type { ChatPrompts } from './prompts.ts'
+import { booleanIn, objectOf } from './request/objects.ts'
+import { type OfferedTools, textOfArguments, toolsIn } from './request/offered.ts'
+import { wantedIn } from './request/wanted.ts'
+import { ignoredWishes, limitIn, type Rule, samplingIn, stopIn } from './request/wishes.ts'
+import { type Answer, answerOf } from './tools.ts'
 
 const FIELDS: Record<string, Rule> = {
   ...{ messages: 'read', max_tokens: 'read', max_completion_tokens: 'read', stop: 'read' },

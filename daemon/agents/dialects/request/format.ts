@@ -1,8 +1,8 @@
 // The form in which a client wants an answer: JSON, or JSON of a schema. The model is told in words, as it is of tools.
 // Its answer may differ all the same, so answers that do are counted.
 
-import { pythonJson } from '../../../protocol/json.ts'
-import { invalid } from '../errors.ts'
+import { pythonJson } from '../../../../protocol/json.ts'
+import { invalid } from '../../errors.ts'
 import { objectOf } from './objects.ts'
 
 export interface Format {

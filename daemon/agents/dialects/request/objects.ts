@@ -1,6 +1,6 @@
 // Checks of JSON values that the dialects share.
 
-import { invalid } from '../errors.ts'
+import { invalid } from '../../errors.ts'
 
 export function objectOf(value: unknown, what: string): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))

@@ -1,7 +1,7 @@
 // Makes the items of an answer in the responses API.
 
-import { type OfferedTools, textOfArguments } from '../offered.ts'
-import type { ToolCall } from '../tools.ts'
+import { type OfferedTools, textOfArguments } from './request/offered.ts'
+import type { ToolCall } from './tools.ts'
 
 export function textPart(text: string, logprobs: readonly object[] = []): object {
   return { type: 'output_text', text, annotations: [], logprobs }

@@ -2,9 +2,9 @@
 // loses nothing: the tools of a namespace, and tools that take free text. When the model calls one, the client gets the
 // call in the shape of its own tool. Kinds that the API's server runs, such as web search, are left out and named.
 
-import type { ChatTool } from '../../policy/chat/template.ts'
-import { invalid } from '../errors.ts'
-import type { Body } from './dialect.ts'
+import type { ChatTool } from '../../../policy/chat/template.ts'
+import { invalid } from '../../errors.ts'
+import type { Body } from '../dialect.ts'
 import { objectOf } from './objects.ts'
 
 /** What a tool is to the client. */

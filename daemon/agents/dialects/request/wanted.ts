@@ -1,14 +1,14 @@
 // What a client wants of the answer besides its content: a form, and tool calls. What the model is told of it, where the
 // answer ends for it, and what of it was not kept.
 
-import type { Call } from '../book/rollout.ts'
-import type { CallRequest } from '../writing/attempts.ts'
+import type { Call } from '../../book/rollout.ts'
+import type { CallRequest } from '../../writing/attempts.ts'
+import type { Body, DialectParts } from '../dialect.ts'
+import type { Conversation, Prompt } from '../prompts.ts'
+import { answerOf } from '../tools.ts'
 import { choiceIn, endOfCall, unkeptChoice } from './choice.ts'
-import type { Body, DialectParts } from './dialect.ts'
 import { formatIn } from './format.ts'
 import type { OfferedTools } from './offered.ts'
-import type { Conversation, Prompt } from './prompts.ts'
-import { answerOf } from './tools.ts'
 
 export interface Wanted {
   /** Settings that are not granted. */

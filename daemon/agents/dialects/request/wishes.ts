@@ -2,9 +2,9 @@
 // node's, because training needs the log-probs of what it samples. Depending on agents.strict, other settings are errors
 // or are ignored with a warning. A call that is only served chooses its distribution and its seed.
 
-import { invalid } from '../errors.ts'
-import type { Wished } from '../writing/answers.ts'
-import type { Body, DialectOptions } from './dialect.ts'
+import { invalid } from '../../errors.ts'
+import type { Wished } from '../../writing/answers.ts'
+import type { Body, DialectOptions } from '../dialect.ts'
 
 /** `read` marks a field that the dialect reads. A function tells whether a value asks only for what happens anyway. */
 export type Rule = 'read' | ((value: unknown) => boolean)

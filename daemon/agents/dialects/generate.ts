@@ -1,7 +1,8 @@
 // Token ids in, token ids out, in the shape of vLLM's /inference/v1/generate.
 
-import type { Call } from '../../book/rollout.ts'
-import { invalid } from '../../errors.ts'
+import type { Call } from '../book/rollout.ts'
+import { invalid } from '../errors.ts'
+import { tokensIn } from './completions.ts'
 import {
   type Body,
   type Dialect,
@@ -10,10 +11,9 @@ import {
   finishOf,
   logprobsOf,
   recordOf,
-} from '../dialect.ts'
-import { booleanIn, objectOf } from '../objects.ts'
-import { ignoredWishes, limitIn, type Rule, samplingIn, stopIn } from '../wishes.ts'
-import { tokensIn } from './completions.ts'
+} from './dialect.ts'
+import { booleanIn, objectOf } from './request/objects.ts'
+import { ignoredWishes, limitIn, type Rule, samplingIn, stopIn } from './request/wishes.ts'
 
 const FIELDS: Record<string, Rule> = { token_ids: 'read', sampling_params: 'read' }
 const SAMPLING: Record<string, Rule> = {
