@@ -37,10 +37,10 @@ export interface RoundsOptions {
   foreign: number
   adaptive: boolean
   aggregation?: Aggregation
-  minibatches: number
   groupSize: number
   temperature: number
-  optimizer: OptimizerOptions
+  /** Asked for before each round's update. */
+  pace(): { minibatches: number; optimizer: OptimizerOptions }
   warmUpSteps: number
   maxNewTokens: number
   maxStaleness: number
@@ -135,8 +135,7 @@ export async function createRounds(options: RoundsOptions, parts: RoundsParts): 
         // A round trains on whatever groups it has.
         sizes: { own, foreign: options.foreign, due: 1 },
         ...(options.aggregation && { aggregation: options.aggregation }),
-        minibatches: options.minibatches,
-        optimizer: options.optimizer,
+        ...options.pace(),
         warmUpSteps: options.warmUpSteps,
         maxStaleness,
       }),

@@ -128,6 +128,10 @@ export async function createTrainer(model: Model, options: TrainerOptions): Prom
   if (tasks.chosen.length === 0) throw new WaggleError('E_TASK', 'there is no task to train on')
   const troubles: string[] = []
   const choices = (list: readonly PluginUse[] = []) => list.map(choiceOf)
+  const pace = {
+    minibatches: options.minibatches ?? 1,
+    optimizer: optimizerOf({ ...options, learningRate: options.learningRate ?? 1e-4 }),
+  }
   const rounds = await createRounds(
     {
       ...{ self: 'this program', seed: checkSeed(options.seed), own: prompts, groupSize, maxNewTokens },
@@ -143,9 +147,8 @@ export async function createTrainer(model: Model, options: TrainerOptions): Prom
       },
       foreign: 0,
       adaptive: false,
-      minibatches: options.minibatches ?? 1,
       temperature: options.temperature ?? 1,
-      optimizer: optimizerOf({ ...options, learningRate: options.learningRate ?? 1e-4 }),
+      pace: () => pace,
       warmUpSteps: options.warmUpSteps ?? 10,
       maxStaleness: 8,
       keepEvery: 25,

@@ -105,8 +105,9 @@ async function openNode(plugins: readonly Plugin[]) {
         selector: { use: 'uniform' },
         controls: plugins.map(({ name }) => ({ use: name })),
       },
-      ...{ minibatches: 1, groupSize: 8, temperature: 1, maxNewTokens: 96, maxStaleness: 8 },
-      ...{ optimizer: OPTIMIZER, warmUpSteps: 1, keepEvery: 1000 },
+      pace: () => ({ minibatches: 1, optimizer: OPTIMIZER }),
+      ...{ groupSize: 8, temperature: 1, maxNewTokens: 96, maxStaleness: 8 },
+      ...{ warmUpSteps: 1, keepEvery: 1000 },
     },
     {
       ...{ policy, tasks, builtIn: [...PLUGINS, ...plugins] },

@@ -13,7 +13,7 @@ export interface HeadSwarmOptions {
   nodes: number
   seed: number
   /** Of each node; `i` counts from 0. */
-  node(i: number): Omit<NodeOptions, 'name' | 'seed' | 'engine' | 'foreign' | 'adaptive'>
+  node(i: number): Omit<NodeOptions, 'name' | 'seed' | 'engine' | 'foreign' | 'adaptive' | 'present'>
   /** A head takes this many ticks to come, drawn evenly from 0 to this. */
   late?: number
   /** Every head takes exactly `late` ticks. */
@@ -46,7 +46,19 @@ export async function createHeadSwarm(
   const nodes: ExperimentNode[] = []
   for (const i of numbers) {
     engines[i] ??= createLocalEngine({ threads: 1 })
-    const same = { name: `node ${i}`, seed: 1000 * seed + i, engine: engines[i], foreign: 0, adaptive: false }
+    /** The daemon's rule: rate and batch follow the heads that come. */
+    const present = (): number => {
+      const { version } = nodes[i]!.policy.reference()
+      return Math.min(1, exchanges[i]!.nodesAt(version) / options.nodes)
+    }
+    const same = {
+      present,
+      name: `node ${i}`,
+      seed: 1000 * seed + i,
+      engine: engines[i],
+      foreign: 0,
+      adaptive: false,
+    }
     nodes.push(await createNode({ ...options.node(i), ...same }))
   }
   const layout = layoutOf(nodes[0]!.policy.spec)

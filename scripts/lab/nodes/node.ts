@@ -56,6 +56,8 @@ export interface NodeOptions {
   learningRate?: number
   /** Optimizer steps of a round; 1 if left out. */
   minibatches?: number
+  /** Nodes whose weights are averaged now, as a share of those that the rate and the steps are meant for; 1 if left out. */
+  present?(): number
   warmUpSteps?: number
   maxNewTokens?: number
   /** Texts that end a completion. */
@@ -149,12 +151,14 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
         selector: { use: 'uniform' },
         ...options.plugins,
       },
-      minibatches: options.minibatches ?? 1,
-      temperature: 1,
-      optimizer: {
-        ...ADAMW,
-        learningRate: options.learningRate ?? 1e-4,
+      pace() {
+        const present = options.present?.() ?? 1
+        return {
+          minibatches: Math.max(1, Math.round((options.minibatches ?? 1) * present)),
+          optimizer: { ...ADAMW, learningRate: (options.learningRate ?? 1e-4) * Math.sqrt(present) },
+        }
       },
+      temperature: 1,
       warmUpSteps: options.warmUpSteps ?? 10,
       keepEvery: options.checkpointEvery ?? 25,
     },
