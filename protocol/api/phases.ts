@@ -220,6 +220,8 @@ export function phaseFacts({
     `${amount(Math.min(done!, total!))} of ${amount(total!)}${named}`,
     speed,
     secondsLeft !== undefined && `${duration(1000 * secondsLeft)} left`,
+    // The first of several large pieces takes long: the time shows that something is being done.
+    done === 0 && secondsLeft === undefined && `for ${duration(1000 * seconds)}`,
   ]
     .filter(Boolean)
     .join(', ')

@@ -93,11 +93,11 @@ test('a phase ends with its work, also if that fails', async () => {
   expect(await NO_PHASES.run('save', {}, async () => 'done')).toBe('done')
 })
 
-test('a phase whose size is known shows a share before its first piece is done', async () => {
+test('a phase whose size is known shows a share, and for how long, before its first piece is done', async () => {
   const phases = clocked()
   await phases.run('train', { unit: 'tokens', total: 4160 }, () => {
     now += 20_000
-    expect(phases.list().map(doingText)).toEqual(['training 0 %, 0 of 4,160 tokens'])
+    expect(phases.list().map(doingText)).toEqual(['training 0 %, 0 of 4,160 tokens, for 20 s'])
   })
 })
 

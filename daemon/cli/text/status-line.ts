@@ -32,7 +32,8 @@ export function statusLine(now: Snapshot): string {
       rollouts.received > 0 &&
       `in ${count(rollouts.received)} used ${count(rollouts.trainedForeign)}`,
     rollouts && rollouts.published > 0 && `out ${count(rollouts.published)}`,
-    training?.generateTokensPerSecond !== undefined && `${si(training.generateTokensPerSecond)} tok/s`,
+    training?.generateTokensPerSecond !== undefined &&
+      `writes ${si(training.generateTokensPerSecond)} tokens/s`,
   ]
   return parts.filter(Boolean).join(' - ')
 }
