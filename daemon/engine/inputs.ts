@@ -150,15 +150,8 @@ export function trainedIn(weights: BaseWeights, shapes: ReadonlyMap<string, numb
   return trainable(Object.fromEntries([...shapes.keys()].map((name) => [name, weights[name]!])))
 }
 
-/** Copies the tensors that the model has, and no others. */
-export function copyChecked(weights: Weights, shapes: ReadonlyMap<string, number[]>, what: string): Weights {
-  checkTensors(weights, shapes, what)
-  return Object.fromEntries([...shapes.keys()].map((name) => [name, weights[name]!.slice()]))
-}
-
-/** The tensors that training does not change. Any number of engines can use those in shared memory in place. */
+/** The tensors of these shapes, which training does not change. Engines use those in shared memory in place. */
 export function holdFrozen(weights: BaseWeights, shapes: ReadonlyMap<string, number[]>): BaseWeights {
-  checkTensors(weights, shapes, 'weights')
   return Object.fromEntries([...shapes.keys()].map((name) => [name, held(weights[name]!)]))
 }
 

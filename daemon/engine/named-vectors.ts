@@ -5,7 +5,7 @@ import { WaggleError } from '../../protocol/errors.ts'
 import type { Metric, Trainer, VectorName } from './trainer.ts'
 
 export interface VectorSpace<Vector> {
-  /** A vector with undefined content. */
+  /** A vector of zeros. */
   create(): Vector
   /** into = x · byX + y · byY. `into` may be x or y. A vector whose factor is 0 is not read. */
   blend(x: Vector, byX: number, y: Vector, byY: number, into: Vector): void | Promise<void>

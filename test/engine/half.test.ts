@@ -9,7 +9,6 @@ import { createCore } from '../../daemon/engine/onnx/core.ts'
 import { Graph } from '../../daemon/engine/onnx/graph/graph.ts'
 import { gemm } from '../../daemon/engine/onnx/graph/ops.ts'
 import { INITIAL, scaled } from '../../daemon/engine/onnx/loss-scale.ts'
-import { createResidentCore } from '../../daemon/engine/onnx/resident/core.ts'
 import { createRuntime } from '../../daemon/engine/onnx/runtime/runtime.ts'
 import { column, mul, neg } from '../../protocol/plugin/expression/expression.ts'
 import { furthest, raggedGroups, stepOf } from '../conformance/engine-cases.ts'
@@ -19,7 +18,7 @@ import { ADAMW, randomWeights, SPEC } from './model.ts'
 const now = () => 0
 const cores: [string, (precision: 'float16' | 'float32') => Core][] = [
   ['host', (precision) => createCore({ threads: 1, precision, now })],
-  ['resident', (precision) => createResidentCore({ provider: 'cpu', threads: 1, precision, now })],
+  ['resident', (precision) => createCore({ isResident: true, threads: 1, precision, now })],
 ]
 
 test('a product rounds what goes in and what comes out to float16, and too large is infinite', async () => {

@@ -11,7 +11,6 @@ import type { Engine, TrainRequest } from '../../daemon/engine/engine.ts'
 import { createCore } from '../../daemon/engine/onnx/core.ts'
 import { Graph } from '../../daemon/engine/onnx/graph/graph.ts'
 import { declareStored, project, unproject } from '../../daemon/engine/onnx/graph/ops.ts'
-import { createResidentCore } from '../../daemon/engine/onnx/resident/core.ts'
 import { feedsOf } from '../../daemon/engine/onnx/runtime/frozen.ts'
 import { createRuntime } from '../../daemon/engine/onnx/runtime/runtime.ts'
 import { quantize, toHalves } from '../../daemon/engine/stored/quantize.ts'
@@ -142,7 +141,7 @@ test("the adapter's gradient equals finite differences through a 4-bit base", as
 
 test('an engine whose weights stay on the device uses the same values', async () => {
   const { stored, floats } = storedModel(SPEC, (values) => quantize(values, 4))
-  const resident = () => createResidentCore({ provider: 'cpu', threads: 1, now: () => 0 })
+  const resident = () => createCore({ isResident: true, threads: 1, now: () => 0 })
   agree(await found(resident(), stored), await found(create(), floats), 1e-5)
 })
 

@@ -9,8 +9,6 @@ import { createCore } from '../onnx/core.ts'
 import { Graph } from '../onnx/graph/graph.ts'
 import { gemm } from '../onnx/graph/ops.ts'
 import type { Precision } from '../onnx/loss-scale.ts'
-import { createResidentCore } from '../onnx/resident/core.ts'
-import { PROVIDERS } from '../onnx/runtime/provider.ts'
 import { createRuntime } from '../onnx/runtime/runtime.ts'
 import { uniformAt } from '../sampling/random.ts'
 import { ADAMW } from '../trainer.ts'
@@ -52,8 +50,7 @@ export async function tryDevice(
 }
 
 function coreOn(provider: Device, precision: Precision, now: () => number): Core {
-  const options = { provider, precision, threads: THREADS, now }
-  return PROVIDERS[provider].heldIn === 'cpu' ? createCore(options) : createResidentCore(options)
+  return createCore({ provider, precision, threads: THREADS, now })
 }
 
 async function product(provider: Device, precision: Precision): Promise<number[]> {

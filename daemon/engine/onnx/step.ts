@@ -1,18 +1,16 @@
-// Computes a batch's gradient: sums the gradients of its micro-batches in the place that the caller provides, and
-// checks that the result is finite.
+// Computes a batch's gradient: sums the gradients of its micro-batches in tensors that the caller provides.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { DecoderSpec } from '../decoder.ts'
-import type { GradientReport, GradientRequest } from '../engine.ts'
+import type { GradientReport } from '../engine.ts'
 import { checkSequences, columnOf, taughtIn } from '../inputs.ts'
+import { type BatchRequest, reportOf, type TensorSpace } from '../tensor-core.ts'
 import type { Weights } from '../weights.ts'
 import { type PackedBatch, pack, packTeacher } from './batch/pack.ts'
 import { type MicroBatch, plan } from './batch/plan.ts'
 import { partSizes, partsOf } from './decoder/head.ts'
 import { buildGradient } from './decoder/training.ts'
 import type { Bindings } from './graph/dimension.ts'
-import type { Arena, Layout } from './host/arena.ts'
-import { squaredNorm } from './host/optimizer.ts'
 import { type Scaling, scaled } from './loss-scale.ts'
 import type { Data, Feeds, Held, Runtime } from './runtime/runtime.ts'
 
@@ -26,38 +24,23 @@ export interface StepParts {
   now: () => number
 }
 
-/** Stores the batch's gradient in an arena. */
-export function gradientInArena(
-  gradient: Arena,
-  request: BatchRequest,
-  { layout, ...model }: { spec: DecoderSpec; parameters: Feeds; layout: Layout },
-  parts: StepParts,
-): Promise<GradientReport> {
-  const store: GradientStore = {
-    views: gradient.views,
-    clear: () => gradient.flat.fill(0),
-    squaredNorm: () => squaredNorm(gradient),
-    firstNonFinite: () => firstNonFinite(layout, gradient),
-  }
-  return gradientInto(store, request, model, parts)
+/** Tensors that graphs read and write: in the host's memory or on the device. */
+export interface OnnxSpace<Tensors> extends TensorSpace<Tensors> {
+  views(tensors: Tensors): Readonly<Record<string, Float32Array | Held>>
+  /** Fills with zeros. */
+  clear(tensors: Tensors): void
 }
 
-/** A batch, without the destination for its gradient. */
-export type BatchRequest = Omit<GradientRequest, 'into'>
-
-/** Where a batch's gradient is stored: in the host's memory or on the device. */
-export interface GradientStore {
-  /** The gradient of each parameter, by name. */
-  views: Readonly<Record<string, Float32Array | Held>>
-  clear(): unknown
-  squaredNorm(): number | Promise<number>
-  firstNonFinite(): string | Promise<string>
+interface ComputedModel<Tensors> {
+  spec: DecoderSpec
+  parameters: Feeds
+  space: OnnxSpace<Tensors>
 }
 
-export function gradientInto(
-  gradient: GradientStore,
+export function gradientInto<Tensors>(
+  gradient: Tensors,
   request: BatchRequest,
-  model: { spec: DecoderSpec; parameters: Feeds },
+  model: ComputedModel<Tensors>,
   parts: StepParts,
 ): Promise<GradientReport> {
   const { scaling } = parts
@@ -66,10 +49,10 @@ export function gradientInto(
     : compute(gradient, request, model, parts)
 }
 
-async function compute(
-  gradient: GradientStore,
+async function compute<Tensors>(
+  gradient: Tensors,
   request: BatchRequest,
-  { spec, parameters }: { spec: DecoderSpec; parameters: Feeds },
+  { spec, parameters, space }: ComputedModel<Tensors>,
   { runtime, microBatchTokens, checkpointing = false, now }: StepParts,
   scale?: number,
 ): Promise<GradientReport> {
@@ -83,14 +66,15 @@ async function compute(
   const accumulate = batches.length > 1
   const isHalf = scale !== undefined
   const key = `gradient ${accumulate} ${checkpointing} ${isHalf} ${taught} ${JSON.stringify(objective)} ${columns}`
-  const into = prefixed('gradient', gradient.views)
+  const views = space.views(gradient)
+  const into = prefixed('gradient', views)
   const common = {
     ...parameters,
-    ...(accumulate ? prefixed('sofar', gradient.views) : {}),
+    ...(accumulate ? prefixed('sofar', views) : {}),
     inverseDenominator: Float32Array.of((scale ?? 1) / denominator),
     ...(isHalf ? { inverseScale: Float32Array.of(1 / scale) } : {}),
   }
-  if (accumulate) gradient.clear()
+  if (accumulate) space.clear(gradient)
 
   const totals = new Float64Array(1 + Object.keys(objective.metrics).length)
   const counts = { completionTokens: 0, realTokens: 0, computedTokens: 0 }
@@ -119,32 +103,16 @@ async function compute(
     onProgress?.((i + 1) / batches.length)
   }
 
-  const gradientNorm = Math.sqrt(await gradient.squaredNorm())
-  const nonFinite = !Number.isFinite(totals[0]!)
-    ? 'loss'
-    : Number.isFinite(gradientNorm)
-      ? undefined
-      : await gradient.firstNonFinite()
-  const metrics = Object.keys(objective.metrics).map((name, i) => [
-    name,
-    totals[i + 1]! / Math.max(1, counts.completionTokens),
-  ])
-  return {
-    ...(nonFinite === undefined ? {} : { nonFinite }),
-    loss: totals[0]! / denominator,
-    gradientNorm,
-    metrics: Object.fromEntries(metrics),
-    ...counts,
-    microBatches: batches.length,
-    seconds: (now() - started) / 1000,
-  }
+  const sums = { totals, ...counts, microBatches: batches.length }
+  const report = await reportOf(space, gradient, request, sums)
+  return { ...report, seconds: (now() - started) / 1000 }
 }
 
 /** The name of the first tensor whose own norm is not finite in single precision. */
-export function firstNonFinite({ names }: Pick<Layout, 'names'>, { views }: { views: Weights }): string {
+export function firstNonFinite(tensors: Weights): string | undefined {
   const overflows = (values: Float32Array): boolean =>
     !Number.isFinite(Math.fround(values.reduce((total, value) => total + value * value, 0)))
-  return names.find((name) => overflows(views[name]!)) ?? 'the norm of all gradients'
+  return Object.keys(tensors).find((name) => overflows(tensors[name]!))
 }
 
 /** The graph's inputs for a micro-batch's tokens. */

@@ -15,7 +15,9 @@ export interface Gradients {
   /** The loss's masked sum, then each metric's, in the order of the metrics. */
   totals: Float64Array
   completionTokens: number
-  batches: Batch[]
+  realTokens: number
+  computedTokens: number
+  microBatches: number
 }
 
 type Tables = ReadonlyMap<string, Float32Array>
@@ -50,7 +52,14 @@ export function gradientsOf(
     if (sofar) tf.dispose([...sofar, ...found.gradients])
     request.onProgress?.((i + 1) / batches.length)
   })
-  return { gradients: gradients!, totals, completionTokens, batches }
+  return {
+    gradients: gradients!,
+    totals,
+    completionTokens,
+    realTokens: batches.reduce((total, batch) => total + batch.realTokens, 0),
+    computedTokens: batches.reduce((total, batch) => total + batch.tokens.length, 0),
+    microBatches: batches.length,
+  }
 }
 
 function ofBatch(

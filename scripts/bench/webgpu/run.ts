@@ -11,7 +11,6 @@ import { parseArgs } from 'node:util'
 import { type DecoderSpec, parameterCount, parameterShapes } from '../../../daemon/engine/decoder.ts'
 import type { TrainRequest } from '../../../daemon/engine/engine.ts'
 import { createCore } from '../../../daemon/engine/onnx/core.ts'
-import { createResidentCore } from '../../../daemon/engine/onnx/resident/core.ts'
 import type { Weights } from '../../../daemon/engine/weights.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { column, neg } from '../../../protocol/plugin/expression/expression.ts'
@@ -77,7 +76,7 @@ const say = (line: string): void => {
 const megabytes = (): number => process.memoryUsage().rss / 1e6
 
 const cpu = createCore({ threads: availableParallelism(), now })
-const gpu = createResidentCore({ provider: 'webgpu', threads: availableParallelism(), now })
+const gpu = createCore({ provider: 'webgpu', threads: availableParallelism(), now })
 for (const core of [cpu, gpu]) await core.open({ spec, weights })
 say(`${parameterCount(spec)} parameters`)
 
@@ -104,13 +103,13 @@ for (let step = 1; step <= total; step++) {
     await gpu.generate({ samples, maxNewTokens: 6, temperature: 1, stopTokens: [] })
   }
   if (step % Math.ceil(total / 10) === 0 || step === 20) {
-    const { count, bytes } = gpu.held
+    const { count, bytes } = gpu.held()
     points.push({ step, rss: megabytes(), tensors: count, bytes })
     say(`step ${step}: ${megabytes().toFixed(1)} MB resident, ${count} tensors held, ${bytes} bytes`)
   }
 }
 await gpu.close()
 await cpu.close()
-say(`after closing: ${gpu.held.count} tensors held`)
-if (flags.json) console.log(JSON.stringify({ worst, rates, points, left: gpu.held.count }))
+say(`after closing: ${gpu.held().count} tensors held`)
+if (flags.json) console.log(JSON.stringify({ worst, rates, points, left: gpu.held().count }))
 process.exit(0)

@@ -2,187 +2,173 @@
 // which are then written into the cache. Nothing else is copied.
 
 import type { DecoderSpec } from '../../decoder.ts'
+import { createCacheMask, fedPositions, localBias } from '../decoding/cache-mask.ts'
 import type { CacheSize, PromptTokens, ReadPrompt, SequenceCache } from '../decoding/sequence-cache.ts'
 import type { Feeds } from '../runtime/runtime.ts'
 import type { KeptSequences, Piece } from './kept.ts'
-import { graphFor, MASKED, type ReadingParts, readBeginning, readPrompts, takeUnlike } from './reading.ts'
+import { graphFor, type ReadingParts, readBeginning, readPrompts, takeUnlike } from './reading.ts'
 import { copyPieces, cutRow, lengthOf, type Rows } from './rows.ts'
 
 interface HostPrompt extends ReadPrompt {
   pieces: readonly Piece[]
 }
 
-interface CacheRows extends Rows {
-  batch: number
-  /** [batch, capacity] */
-  bias: Float32Array
-  /** The keys and values of each slot's prompt. */
-  pieces: (readonly Piece[])[]
+interface CacheParts extends ReadingParts {
+  kept: KeptSequences
 }
 
-export function createHostCache(
-  { spec, ...size }: { spec: DecoderSpec } & CacheSize,
-  { kept, ...parts }: ReadingParts & { kept: KeptSequences },
-): SequenceCache {
+type Model = { spec: DecoderSpec }
+
+export function createHostCache({ spec, ...size }: Model & CacheSize, parts: CacheParts): SequenceCache {
   const { layers, kvHeads, headWidth } = spec
-  const makeLayer = ({ slots, capacity }: CacheSize): Float32Array =>
-    new Float32Array(slots * kvHeads * capacity * headWidth)
-  const makeBias = ({ slots, capacity }: CacheSize): Float32Array =>
-    new Float32Array(slots * capacity).fill(MASKED)
-  const makeLayers = (): Float32Array[] => Array.from({ length: layers }, () => makeLayer(size))
-  const memory: CacheRows = {
-    batch: size.slots,
-    capacity: size.capacity,
-    bias: makeBias(size),
-    keys: makeLayers(),
-    values: makeLayers(),
-    pieces: [],
-  }
-
+  const { kept } = parts
+  const mask = createCacheMask(size)
+  const layerSize = size.slots * kvHeads * size.capacity * headWidth
+  const makeLayers = (): Float32Array[] => Array.from({ length: layers }, () => new Float32Array(layerSize))
+  const rows: Rows = { capacity: size.capacity, keys: makeLayers(), values: makeLayers() }
+  /** The keys and values of each slot's prompt. */
+  let pieces: (readonly Piece[])[] = []
   const feeds: Feeds = { ...parts.weights }
-
-  /** Writes the new tokens' keys and values at their positions. */
-  const store = (slot: number, position: number, out: Record<string, Float32Array>): void => {
-    for (let layer = 0; layer < layers; layer++) {
-      const keys = out[`newKeys.${layer}`]!
-      const values = out[`newValues.${layer}`]!
-      for (let h = 0; h < kvHeads; h++) {
-        const from = (slot * kvHeads + h) * headWidth
-        const to = ((slot * kvHeads + h) * memory.capacity + position) * headWidth
-        for (let i = 0; i < headWidth; i++) {
-          memory.keys[layer]![to + i] = keys[from + i]!
-          memory.values[layer]![to + i] = values[from + i]!
-        }
-      }
-    }
-    memory.bias[slot * memory.capacity + position] = 0
-  }
 
   return {
     get slots() {
-      return memory.batch
+      return mask.slots
     },
     get capacity() {
-      return memory.capacity
+      return mask.capacity
     },
 
-    async read(prompts) {
-      const read = new Map<PromptTokens, HostPrompt>()
-      for (let left = prompts; left.length > 0; left = left.filter((prompt) => !read.has(prompt))) {
-        const some = takeUnlike(
-          left.map((prompt) => ({
-            ...prompt,
-            prompt,
-            past: prompt.isConversation ? kept.beginningOf(prompt.tokens) : [],
-          })),
-        )
-        const begun: typeof some = []
-        for (const one of some) begun.push({ ...one, past: [...(await readBeginning(one, spec, parts))] })
-        const done = await readPrompts(begun, spec, parts)
-        some.forEach(({ prompt, tokens, past, isConversation }, i) => {
-          const { logits, stretch } = done[i]!
-          const pieces = [...begun[i]!.past, { stretch, used: stretch.length }]
-          if (isConversation) kept.keep(tokens, pieces)
-          read.set(prompt, {
-            length: tokens.length,
-            reused: lengthOf(past),
-            logits,
-            pieces,
-            release() {
-              this.pieces = []
-            },
-          })
-        })
-      }
-      return prompts.map((prompt) => read.get(prompt)!)
-    },
+    read: (prompts) => readAll(prompts, spec, parts),
 
     async load(entries) {
-      const { capacity } = memory
       for (const { slot, prompt } of entries) {
-        const { length, pieces } = prompt as HostPrompt
-        copyPieces(pieces, memory, slot, spec)
-        memory.bias.fill(MASKED, slot * capacity, (slot + 1) * capacity)
-        memory.bias.fill(0, slot * capacity, slot * capacity + length)
-        memory.pieces[slot] = pieces
+        pieces[slot] = (prompt as HostPrompt).pieces
+        copyPieces(pieces[slot], rows, slot, spec)
+        mask.hold(slot, prompt.length)
       }
     },
 
     keep(slot, tokens) {
-      const pieces = memory.pieces[slot]!
-      const from = lengthOf(pieces)
-      const written = cutRow(memory, slot, [from, tokens.length], spec)
-      kept.keep(tokens, [...pieces, { stretch: written, used: written.length }])
+      const from = lengthOf(pieces[slot]!)
+      const written = cutRow(rows, slot, [from, tokens.length], spec)
+      kept.keep(tokens, [...pieces[slot]!, { stretch: written, used: written.length }])
     },
 
     async decode(tokens, positions) {
-      const { batch, capacity } = memory
-      const graph = await graphFor(batch, spec, parts)
-      const near = localBias(spec, memory.bias, positions, capacity)
+      const { slots, capacity, bias } = mask
+      const graph = await graphFor(slots, spec, parts)
+      const near = localBias(spec, mask, positions)
       Object.assign(feeds, {
         tokens,
-        positions: BigInt64Array.from(positions, (position) => BigInt(Math.max(0, position))),
-        last: Int32Array.from({ length: batch }, (_, row) => row),
-        pastBias: memory.bias,
+        positions: fedPositions(positions),
+        last: Int32Array.from({ length: slots }, (_, row) => row),
+        pastBias: bias,
         ...(near && { localPastBias: near }),
       })
       for (let layer = 0; layer < layers; layer++) {
-        feeds[`keys.${layer}`] = memory.keys[layer]!
-        feeds[`values.${layer}`] = memory.values[layer]!
+        feeds[`keys.${layer}`] = rows.keys[layer]!
+        feeds[`values.${layer}`] = rows.values[layer]!
       }
-      const out = await graph.run(feeds, { batch, length: 1, past: capacity })
+      const out = await graph.run(feeds, { batch: slots, length: 1, past: capacity })
       positions.forEach((position, slot) => {
-        if (position >= 0) store(slot, position, out)
+        if (position < 0) return
+        writeStep(rows, slot, position, out, spec)
+        mask.add(slot, position)
       })
       return out.logits!
     },
 
     clear(slot) {
-      const { capacity } = memory
-      memory.pieces[slot] = []
-      memory.bias.fill(MASKED, slot * capacity, (slot + 1) * capacity)
+      pieces[slot] = []
+      mask.hold(slot, 0)
     },
 
-    async resize(kept, { slots, capacity }) {
-      const shared = Math.min(capacity, memory.capacity)
-      const next = (layer: Float32Array): Float32Array => {
-        const made = makeLayer({ slots, capacity })
-        kept.forEach((from, to) => {
-          for (let h = 0; h < kvHeads; h++) {
-            const at = (from * kvHeads + h) * memory.capacity * headWidth
-            made.set(layer.subarray(at, at + shared * headWidth), (to * kvHeads + h) * capacity * headWidth)
-          }
-        })
-        return made
-      }
-      // Layer by layer, so that at most one layer is in memory twice.
-      for (const which of [memory.keys, memory.values])
-        for (let layer = 0; layer < layers; layer++) which[layer] = next(which[layer]!)
-      const bias = makeBias({ slots, capacity })
-      kept.forEach((from, to) => {
-        const at = from * memory.capacity
-        bias.set(memory.bias.subarray(at, at + shared), to * capacity)
-      })
-      const pieces = kept.map((from) => memory.pieces[from]!)
-      Object.assign(memory, { batch: slots, capacity, bias, pieces })
+    async resize(kept, size) {
+      resizeRows(rows, kept, size, spec)
+      mask.resize(kept, size)
+      pieces = kept.map((from) => pieces[from]!)
     },
 
     close() {},
   }
 }
 
-/** `bias` [slots, capacity], with tokens outside the sliding window also masked; undefined if there is no window. */
-export function localBias(
-  { local }: DecoderSpec,
-  bias: Float32Array,
-  positions: Int32Array,
-  capacity: number,
-): Float32Array | undefined {
-  if (!local) return undefined
-  const near = bias.slice()
-  positions.forEach((position, slot) => {
-    const oldest = Math.max(0, position - local.window + 1)
-    near.fill(MASKED, slot * capacity, slot * capacity + oldest)
-  })
-  return near
+/** Reads prompts. Of those that begin alike, one is read first, and its beginning is kept for the others. */
+async function readAll(
+  prompts: readonly PromptTokens[],
+  spec: DecoderSpec,
+  { kept, ...parts }: CacheParts,
+): Promise<ReadPrompt[]> {
+  const read = new Map<PromptTokens, HostPrompt>()
+  for (let left = prompts; left.length > 0; left = left.filter((prompt) => !read.has(prompt))) {
+    const some = takeUnlike(
+      left.map((prompt) => ({
+        ...prompt,
+        prompt,
+        past: prompt.isConversation ? kept.beginningOf(prompt.tokens) : [],
+      })),
+    )
+    const begun: typeof some = []
+    for (const one of some) begun.push({ ...one, past: [...(await readBeginning(one, spec, parts))] })
+    const done = await readPrompts(begun, spec, parts)
+    some.forEach(({ prompt, tokens, past, isConversation }, i) => {
+      const { logits, stretch } = done[i]!
+      const pieces = [...begun[i]!.past, { stretch, used: stretch.length }]
+      if (isConversation) kept.keep(tokens, pieces)
+      read.set(prompt, {
+        length: tokens.length,
+        reused: lengthOf(past),
+        logits,
+        pieces,
+        release() {
+          this.pieces = []
+        },
+      })
+    })
+  }
+  return prompts.map((prompt) => read.get(prompt)!)
+}
+
+/** Writes the new token's keys and values at its position. */
+function writeStep(
+  rows: Rows,
+  slot: number,
+  position: number,
+  out: Record<string, Float32Array>,
+  { layers, kvHeads, headWidth }: DecoderSpec,
+): void {
+  for (let layer = 0; layer < layers; layer++) {
+    const keys = out[`newKeys.${layer}`]!
+    const values = out[`newValues.${layer}`]!
+    for (let h = 0; h < kvHeads; h++) {
+      const from = (slot * kvHeads + h) * headWidth
+      const to = ((slot * kvHeads + h) * rows.capacity + position) * headWidth
+      for (let i = 0; i < headWidth; i++) {
+        rows.keys[layer]![to + i] = keys[from + i]!
+        rows.values[layer]![to + i] = values[from + i]!
+      }
+    }
+  }
+}
+
+/** Layer by layer, so that at most one layer is in memory twice. */
+function resizeRows(
+  rows: Rows,
+  kept: readonly number[],
+  { slots, capacity }: CacheSize,
+  { kvHeads, headWidth }: DecoderSpec,
+): void {
+  const shared = Math.min(capacity, rows.capacity)
+  for (const which of [rows.keys, rows.values])
+    which.forEach((layer, index) => {
+      const made = new Float32Array(slots * kvHeads * capacity * headWidth)
+      kept.forEach((from, to) => {
+        for (let h = 0; h < kvHeads; h++) {
+          const at = (from * kvHeads + h) * rows.capacity * headWidth
+          made.set(layer.subarray(at, at + shared * headWidth), (to * kvHeads + h) * capacity * headWidth)
+        }
+      })
+      which[index] = made
+    })
+  rows.capacity = capacity
 }

@@ -6,12 +6,8 @@
 // the weights is needed. Sums are in double precision.
 
 import type { OptimizerOptions } from '../../engine.ts'
+import type { AdamWTensors } from '../../tensor-core.ts'
 import type { Arena, Layout } from './arena.ts'
-
-export interface Moments {
-  first: Arena
-  second: Arena
-}
 
 /** Squared 2-norm, rounded to single precision as on a device: not finite if an element or its square is not. */
 export function squaredNorm({ flat }: Arena): number {
@@ -29,14 +25,9 @@ export function squaredNorm({ flat }: Arena): number {
 /** One update, number `step` (from 1). `norm` is the gradient's 2-norm. */
 export function applyAdamW(
   options: OptimizerOptions,
-  step: number,
-  norm: number,
-  {
-    layout,
-    weights,
-    gradient,
-    moments,
-  }: { layout: Layout; weights: Arena; gradient: Arena; moments: Moments },
+  { step, norm }: { step: number; norm: number },
+  tensors: AdamWTensors<Arena>,
+  layout: Pick<Layout, 'decayed' | 'size'>,
 ): void {
   const { learningRate, beta1, beta2, epsilon, weightDecay, maxGradientNorm } = options
   // 1e-6 keeps a zero gradient from dividing by zero, as in PyTorch's clip_grad_norm_.
@@ -46,8 +37,8 @@ export function applyAdamW(
   // The moments start at zero; these undo their bias.
   const rate = learningRate / (1 - beta1 ** step)
   const secondScale = 1 / Math.sqrt(1 - beta2 ** step)
-  const [w, g] = [weights.flat, gradient.flat]
-  const [m, v] = [moments.first.flat, moments.second.flat]
+  const [w, g] = [tensors.weights.flat, tensors.gradient.flat]
+  const [m, v] = [tensors.first.flat, tensors.second.flat]
   const update = (from: number, to: number, decay: number): void => {
     for (let i = from; i < to; i++) {
       const slope = g[i]! * scale

@@ -2,12 +2,11 @@
 
 import type { DecoderSpec } from '../../decoder.ts'
 import { buildSampling } from '../decoder/sampling.ts'
+import { MASKED } from '../decoding/cache-mask.ts'
 import type { Packing } from '../graph/ops.ts'
 import type { CompiledGraph, Data, Feeds, Runtime } from '../runtime/runtime.ts'
 import { type Piece, type Stretch, sharedLength, WORTHWHILE } from './kept.ts'
 import { copyPieces, cutRow, lengthOf, type Rows } from './rows.ts'
-
-export const MASKED = -1e9
 
 /** With more rows, repacking the weights is cheap beside the product, and transposing its result costs more. */
 const FEW_ROWS = 48

@@ -2,10 +2,11 @@
 
 import type { DecoderSpec } from '../../decoder.ts'
 import { buildSampling } from '../decoder/sampling.ts'
-import type { CacheSize, ReadPrompt, SequenceCache } from '../decoding/sequence-cache.ts'
-import { localBias } from '../host/cache.ts'
-import { MASKED, packPrompts } from '../host/reading.ts'
+import { createCacheMask, fedPositions, localBias } from '../decoding/cache-mask.ts'
+import type { CacheSize, PromptTokens, ReadPrompt, SequenceCache } from '../decoding/sequence-cache.ts'
+import { packPrompts } from '../host/reading.ts'
 import type { Feeds, Held, Runtime } from '../runtime/runtime.ts'
+import { release } from './device-tensors.ts'
 import { buildDecode, buildLoad, buildResize } from './sampling.ts'
 
 /** Prompts that were read together. Their memory is freed with the last of them. */
@@ -26,60 +27,21 @@ export function createDeviceCache(
   { spec, ...size }: { spec: DecoderSpec } & CacheSize,
   { runtime, weights }: { runtime: Runtime; weights: Feeds },
 ): SequenceCache {
-  const { vocabulary, layers, kvHeads, headWidth } = spec
-  const rowSize = (length: number): number => kvHeads * length * headWidth
-  const makeTensors = (rows: number, length: number): Record<string, Held> => {
-    const tensors: Record<string, Held> = {}
-    for (let layer = 0; layer < layers; layer++) {
-      tensors[`keys.${layer}`] = runtime.hold(rows * rowSize(length))
-      tensors[`values.${layer}`] = runtime.hold(rows * rowSize(length))
-    }
-    return tensors
-  }
-  const release = (tensors: Record<string, Held>): void => {
-    for (const tensor of Object.values(tensors)) tensor.release()
-  }
-  let { slots: batch, capacity } = size
-  let tensors = makeTensors(batch, capacity)
-  let bias = new Float32Array(batch * capacity).fill(MASKED)
+  const mask = createCacheMask(size)
+  let tensors = makeTensors(mask.slots, mask.capacity, spec, runtime)
 
   return {
     get slots() {
-      return batch
+      return mask.slots
     },
     get capacity() {
-      return capacity
+      return mask.capacity
     },
 
-    async read(prompts) {
-      const { feeds, length } = packPrompts(prompts.map(({ tokens }) => ({ tokens })))
-      const graph = await runtime.compile('sampling', () => buildSampling(spec, { hasPast: false }))
-      const group: PromptBatch = {
-        size: prompts.length,
-        length,
-        tensors: makeTensors(prompts.length, length),
-        users: prompts.length,
-      }
-      const sizes = { batch: prompts.length, length }
-      const out = await graph.run({ ...weights, ...feeds }, sizes, updates(group.tensors))
-      return prompts.map((prompt, row): DevicePrompt => {
-        let isReleased = false
-        return {
-          length: prompt.tokens.length,
-          logits: out.logits!.slice(row * vocabulary, (row + 1) * vocabulary),
-          batch: group,
-          row,
-          release() {
-            if (isReleased) return
-            isReleased = true
-            group.users -= 1
-            if (group.users === 0) release(group.tensors)
-          },
-        }
-      })
-    },
+    read: (prompts) => readBatch(prompts, spec, { runtime, weights }),
 
     async load(entries) {
+      const { slots: batch, capacity } = mask
       const groups = Map.groupBy(entries, ({ prompt }) => (prompt as DevicePrompt).batch)
       for (const [group, members] of groups) {
         const source = new Int32Array(batch)
@@ -87,8 +49,7 @@ export function createDeviceCache(
         for (const { slot, prompt } of members) {
           source[slot] = (prompt as DevicePrompt).row
           fresh[slot] = 1
-          bias.fill(MASKED, slot * capacity, (slot + 1) * capacity)
-          bias.fill(0, slot * capacity, slot * capacity + prompt.length)
+          mask.hold(slot, prompt.length)
         }
         const prompts = Object.entries(group.tensors).map(([name, tensor]) => [`${name}.prompt`, tensor])
         const graph = await runtime.compile('load', () => buildLoad(spec))
@@ -101,20 +62,21 @@ export function createDeviceCache(
     },
 
     async decode(tokens, positions) {
+      const { slots: batch, capacity, bias } = mask
       const writes = new Float32Array(batch * capacity)
       positions.forEach((position, slot) => {
         if (position < 0) return
         writes[slot * capacity + position] = 1
-        bias[slot * capacity + position] = 0
+        mask.add(slot, position)
       })
       const graph = await runtime.compile('decode', () => buildDecode(spec))
-      const near = localBias(spec, bias, positions, capacity)
+      const near = localBias(spec, mask, positions)
       const out = await graph.run(
         {
           ...weights,
           ...tensors,
           tokens,
-          positions: BigInt64Array.from(positions, (position) => BigInt(Math.max(0, position))),
+          positions: fedPositions(positions),
           writes,
           cacheBias: bias,
           ...(near && { localBias: near }),
@@ -126,30 +88,71 @@ export function createDeviceCache(
     },
 
     clear(slot) {
-      bias.fill(MASKED, slot * capacity, (slot + 1) * capacity)
+      mask.hold(slot, 0)
     },
 
     async resize(kept, next) {
-      const made = makeTensors(next.slots, next.capacity)
+      const made = makeTensors(next.slots, next.capacity, spec, runtime)
       const slots = Int32Array.from({ length: next.slots }, (_, i) => kept[i] ?? 0)
+      const { slots: batch, capacity } = mask
       const shared = Math.min(capacity, next.capacity)
       const graph = await runtime.compile('resize', () => buildResize(spec))
       const sizes = { batch, capacity, kept: next.slots, shared, nextCapacity: next.capacity }
       await graph.run({ ...tensors, slots }, sizes, updates(made))
       release(tensors)
       tensors = made
-      const rows = new Float32Array(next.slots * next.capacity).fill(MASKED)
-      kept.forEach((from, to) => {
-        rows.set(bias.subarray(from * capacity, from * capacity + shared), to * next.capacity)
-      })
-      bias = rows
-      ;({ slots: batch, capacity } = next)
+      mask.resize(kept, next)
     },
 
     close() {
       release(tensors)
     },
   }
+}
+
+function makeTensors(
+  rows: number,
+  length: number,
+  { layers, kvHeads, headWidth }: DecoderSpec,
+  runtime: Runtime,
+): Record<string, Held> {
+  const tensors: Record<string, Held> = {}
+  for (let layer = 0; layer < layers; layer++)
+    for (const name of ['keys', 'values'])
+      tensors[`${name}.${layer}`] = runtime.hold(rows * kvHeads * length * headWidth)
+  return tensors
+}
+
+async function readBatch(
+  prompts: readonly PromptTokens[],
+  spec: DecoderSpec,
+  { runtime, weights }: { runtime: Runtime; weights: Feeds },
+): Promise<DevicePrompt[]> {
+  const { feeds, length } = packPrompts(prompts.map(({ tokens }) => ({ tokens })))
+  const graph = await runtime.compile('sampling', () => buildSampling(spec, { hasPast: false }))
+  const size = prompts.length
+  const batch: PromptBatch = {
+    size,
+    length,
+    tensors: makeTensors(size, length, spec, runtime),
+    users: size,
+  }
+  const out = await graph.run({ ...weights, ...feeds }, { batch: size, length }, updates(batch.tensors))
+  return prompts.map(({ tokens }, row): DevicePrompt => {
+    let isReleased = false
+    return {
+      length: tokens.length,
+      logits: out.logits!.slice(row * spec.vocabulary, (row + 1) * spec.vocabulary),
+      batch,
+      row,
+      release() {
+        if (isReleased) return
+        isReleased = true
+        batch.users -= 1
+        if (batch.users === 0) release(batch.tensors)
+      },
+    }
+  })
 }
 
 /** The same places, under the names of a graph's outputs. */

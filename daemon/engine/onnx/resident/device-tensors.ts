@@ -30,8 +30,8 @@ export async function download(tensors: DeviceTensors, runtime: Runtime): Promis
   return values
 }
 
-export function release(tensors: DeviceTensors | undefined): void {
-  for (const tensor of Object.values(tensors ?? {})) tensor.release()
+export function release(tensors: DeviceTensors): void {
+  for (const tensor of Object.values(tensors)) tensor.release()
 }
 
 /** Groups names into parts. A part holds either only matrices, which get weight decay, or only vectors. */
@@ -119,4 +119,9 @@ function buildPart<Found>(
   )
   finish?.(graph, found)
   return graph
+}
+
+/** Numbers in the form in which graphs take inputs. */
+export function numbers(values: Record<string, number>): Record<string, Float32Array> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, Float32Array.of(value)]))
 }

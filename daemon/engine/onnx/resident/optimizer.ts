@@ -1,20 +1,17 @@
 // AdamW (Loshchilov & Hutter 2019) with clipping by the global norm, as a graph over tensors that stay on the device.
 
 import type { OptimizerOptions } from '../../engine.ts'
+import type { AdamWTensors } from '../../tensor-core.ts'
 import { add, div, mul, sqrt, sub } from '../graph/ops.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import { type DeviceTensors, overParts, type PartRun } from './device-tensors.ts'
-import { numbers } from './vectors.ts'
-
-type Parts = PartRun['parts']
+import { type DeviceTensors, numbers, overParts, type PartRun } from './device-tensors.ts'
 
 /** One update, number `step` (from 1). `norm` is the gradient's 2-norm. */
 export async function applyAdamW(
   { learningRate, beta1, beta2, epsilon, weightDecay, maxGradientNorm }: OptimizerOptions,
-  step: number,
-  norm: number,
-  state: { weight: DeviceTensors; gradient: DeviceTensors; first: DeviceTensors; second: DeviceTensors },
-  parts: Parts,
+  { step, norm }: { step: number; norm: number },
+  { weights, gradient, first, second }: AdamWTensors<DeviceTensors>,
+  parts: PartRun['parts'],
   runtime: Runtime,
 ): Promise<void> {
   const scalars = {
@@ -27,13 +24,12 @@ export async function applyAdamW(
     rate: learningRate / (1 - beta1 ** step),
     epsilon,
   }
-  const { weight, first, second } = state
   await overParts(
     'adamw',
     {
       parts,
-      roles: state,
-      into: { newWeight: weight, newFirst: first, newSecond: second },
+      roles: { weight: weights, gradient, first, second },
+      into: { newWeight: weights, newFirst: first, newSecond: second },
       scalars: ({ isDecayed }) =>
         numbers({ ...scalars, decay: isDecayed ? 1 - learningRate * weightDecay : 1 }),
     },

@@ -1,16 +1,24 @@
-// Vector algebra (`../../slots.ts`) in place, on flat arrays in the host's memory. Sums are in double precision.
+// Tensors in the host's memory, one block for each set. Vector algebra is in place. Sums are in double precision.
 
-import type { Measure, VectorSpace } from '../../named-vectors.ts'
-import { type Arena, createArena, type Layout } from './arena.ts'
-import { squaredNorm } from './optimizer.ts'
+import type { Measure } from '../../named-vectors.ts'
+import { firstNonFinite, type OnnxSpace } from '../step.ts'
+import { type Arena, copyArena, createArena, fillArena, type Layout } from './arena.ts'
+import { applyAdamW, squaredNorm } from './optimizer.ts'
 
-export function hostVectors(
+export function hostSpace(
   layout: Layout,
   /** The optimizer's second moments. */
   secondMoments: () => Arena,
-): VectorSpace<Arena> {
+): OnnxSpace<Arena> {
   return {
     create: () => createArena(layout),
+    views: ({ views }) => views,
+    clear: ({ flat }) => flat.fill(0),
+    release() {},
+    fill: fillArena,
+    copy: copyArena,
+    applyAdamW: (options, at, tensors) => applyAdamW(options, at, tensors, layout),
+    firstNonFinite: ({ views }) => firstNonFinite(views),
     blend,
     dot({ flat: a }, { flat: b }, by) {
       let sum = 0

@@ -1,31 +1,31 @@
-// Vector algebra (`../../slots.ts`) as graphs over tensors that stay on the device.
+// Tensors that stay on the device, and vector algebra as graphs over them.
 
-import type { Measure, VectorSpace } from '../../named-vectors.ts'
+import type { Measure } from '../../named-vectors.ts'
 import type { Value } from '../graph/graph.ts'
 import { add, div, mul, sqrt, sum, sumOfSquares } from '../graph/ops.ts'
 import type { Runtime } from '../runtime/runtime.ts'
+import { firstNonFinite, type OnnxSpace } from '../step.ts'
 import {
   createDeviceTensors,
   type DeviceTensors,
+  download,
+  numbers,
   overParts,
   type PartBuilder,
-  type PartRun,
+  partsOf,
+  release,
   type Shapes,
+  upload,
 } from './device-tensors.ts'
+import { applyAdamW } from './optimizer.ts'
 
-type Parts = PartRun['parts']
-
-interface DeviceModel {
-  shapes: Shapes
-  parts: Parts
+export function deviceSpace(
+  shapes: Shapes,
   /** The optimizer's second moments. */
-  second: DeviceTensors
-}
-
-export function deviceVectors(
-  { shapes, parts, second }: DeviceModel,
+  secondMoments: () => DeviceTensors,
   runtime: Runtime,
-): VectorSpace<DeviceTensors> {
+): OnnxSpace<DeviceTensors> {
+  const parts = partsOf(shapes)
   /** Adds up one number per tensor. */
   const summed = async (
     name: string,
@@ -43,6 +43,13 @@ export function deviceVectors(
   }
   return {
     create: () => createDeviceTensors(shapes, runtime),
+    views: (tensors) => tensors,
+    clear: release,
+    release,
+    fill: (into, values) => upload(into, values, runtime),
+    copy: (tensors) => download(tensors, runtime),
+    applyAdamW: (options, at, tensors) => applyAdamW(options, at, tensors, parts, runtime),
+    firstNonFinite: async (gradient) => firstNonFinite(await download(gradient, runtime)),
 
     async blend(x, byX, y, byY, into) {
       // An empty place counts as zeros. Multiplying by a factor of 0 would not remove values that are not finite.
@@ -63,10 +70,11 @@ export function deviceVectors(
       )
     },
 
-    dot: (a, b, by) =>
-      by
-        ? summed('dot measured', { a, b, second }, (at) => sum(mul(at.array('a'), measured(at))), by)
-        : summed('dot', { a, b }, (at) => sum(mul(at.array('a'), at.array('b')))),
+    dot(a, b, by) {
+      if (!by) return summed('dot', { a, b }, (at) => sum(mul(at.array('a'), at.array('b'))))
+      const roles = { a, b, second: secondMoments() }
+      return summed('dot measured', roles, (at) => sum(mul(at.array('a'), measured(at))), by)
+    },
 
     squaredNorm: (x) => summed('squares', { x }, (at) => sumOfSquares(at.array('x'))),
   }
@@ -78,9 +86,4 @@ function measured({ array, scalar }: PartBuilder): Value {
 
 function total(values: readonly Value[]): Value {
   return values.reduce((a, b) => add(a, b))
-}
-
-/** Numbers in the form in which graphs take inputs. */
-export function numbers(values: Record<string, number>): Record<string, Float32Array> {
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, Float32Array.of(value)]))
 }
