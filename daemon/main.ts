@@ -238,7 +238,8 @@ export const run: Root = async (
   const rounds = await openRounds({ atLeast: restored?.state.rounds ?? 0 }, { database })
   closers.add(rounds.close)
   const parked = createParkedGroups()
-  if (restored?.parked !== undefined) parked.load(restored.parked)
+  const { dropped } = restored?.parked ? parked.load(restored.parked) : {}
+  if (dropped) log('warn', `interrupted rollouts of the checkpoint were dropped: ${dropped}`)
   const record = createTrainingRecord(
     { phases: meta?.phases },
     { facts: () => trainingFacts(settings(), { tasks }) },

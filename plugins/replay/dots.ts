@@ -13,6 +13,7 @@ import { hasSignal, isRight, promptKey } from '../../protocol/train/index.ts'
 import { calibrated, createTracker, weightsOf } from './difficulty.ts'
 import { createReplayBuffer } from './kept/buffer.ts'
 import { drawByWeight, replayGroup, teaches } from './kept/draw.ts'
+import { STATE_VERSION } from './kept/saved.ts'
 import { canReplay, storedOf } from './kept/stored.ts'
 
 const NAME = 'replay/dots'
@@ -41,6 +42,7 @@ export default definePlugin({
   summary: 'Prefers prompts that are right half the time, and replays past groups.',
   settings,
   manifest: {
+    stateVersion: STATE_VERSION,
     needs: ['recurring'],
     budget: ({ megabytes }) => ({ stateBytes: Math.ceil((2 * megabytes + 8) * 2 ** 20) }),
   },

@@ -14,6 +14,7 @@ import { z } from 'zod'
 import { type Advantages, type Context, definePlugin, type RoundView } from '../../protocol/plugin/index.ts'
 import { type Group, hasSignal, isRight, promptKey, type Rollout } from '../../protocol/train/index.ts'
 import { createReplayBuffer } from './kept/buffer.ts'
+import { STATE_VERSION } from './kept/saved.ts'
 import { canReplay, storedOf } from './kept/stored.ts'
 import { createVisits } from './kept/visits.ts'
 import { createMixer, mixedAdvantages } from './mixing.ts'
@@ -56,6 +57,7 @@ export default definePlugin({
   settings,
   manifest: {
     formerly: 'r3',
+    stateVersion: STATE_VERSION,
     needs: ['recurring', 'score'],
     budget: ({ tokens, megabytes }) => ({ tokens, stateBytes: Math.ceil((2 * megabytes + 8) * 2 ** 20) }),
   },

@@ -12,6 +12,7 @@ import { definePlugin } from '../../protocol/plugin/index.ts'
 import { type Group, hasSignal, promptKey } from '../../protocol/train/index.ts'
 import { createReplayBuffer } from './kept/buffer.ts'
 import { drawByWeight, replayGroup, teaches } from './kept/draw.ts'
+import { STATE_VERSION } from './kept/saved.ts'
 import { canReplay, storedOf } from './kept/stored.ts'
 
 const NAME = 'replay/selective_like'
@@ -36,7 +37,10 @@ export default definePlugin({
   api: 1,
   summary: 'Replays past samples with a probability by the size of their advantage.',
   settings,
-  manifest: { budget: ({ megabytes }) => ({ stateBytes: Math.ceil((2 * megabytes + 1) * 2 ** 20) }) },
+  manifest: {
+    stateVersion: STATE_VERSION,
+    budget: ({ megabytes }) => ({ stateBytes: Math.ceil((2 * megabytes + 1) * 2 ** 20) }),
+  },
   create({ records, megabytes, kappa, share, below, versions, prompts }) {
     const buffer = createReplayBuffer({ records, bytes: megabytes * 2 ** 20, perLane: records })
     /** Share of the last round's rollouts that were in groups with a signal. */

@@ -63,17 +63,33 @@ export function cutRow(row: TokenRow, length: number): void {
   row.segments = segmentsUpTo(row.segments, length)
 }
 
+/** The row as rollouts have it. */
+export type ReadRow = Pick<Rollout, 'tokens' | 'behaviourLogprobs' | 'entropies' | 'segments' | 'lossMask'>
+
 /** The row as a rollout has it, with its loss mask if `isMasked`. */
 export function readRow(
   { tokens, logprobs, entropies, mask, segments }: TokenRow,
   isMasked: boolean,
-): Pick<Rollout, 'tokens' | 'behaviourLogprobs' | 'entropies' | 'segments' | 'lossMask'> {
+): ReadRow {
   return {
     tokens: Int32Array.from(tokens),
     behaviourLogprobs: Float32Array.from(logprobs),
     entropies: Float32Array.from(entropies),
     segments: segments.map((segment) => ({ ...segment })),
     ...(isMasked ? { lossMask: Uint8Array.from(mask) } : {}),
+  }
+}
+
+/** A row that was read, to be continued. Without a loss mask, the policy wrote all of it. */
+export function reopenRow({ tokens, behaviourLogprobs, entropies, segments, lossMask }: ReadRow): TokenRow {
+  const or = (values: ArrayLike<number> | undefined, other: number): number[] =>
+    values ? Array.from(values) : new Array(tokens.length).fill(other)
+  return {
+    tokens: [...tokens],
+    logprobs: or(behaviourLogprobs, 0),
+    entropies: or(entropies, 0),
+    mask: or(lossMask, 1),
+    segments: segments.map((segment) => ({ ...segment })),
   }
 }
 

@@ -3,8 +3,11 @@
 import { z } from 'zod'
 import { createPluginHost, type PluginHostOptions, type PluginTrouble } from '../../daemon/host/host.ts'
 import type { Tokenizer } from '../../daemon/policy/tokens/tokenizer.ts'
-import { createParkedGroups, type ParkedGroups } from '../../daemon/rollout/parked/parked.ts'
-import { type ParkedGroup, readParked } from '../../daemon/rollout/parked/parked-codec.ts'
+import {
+  createParkedGroups,
+  type ParkedGroup,
+  type ParkedGroups,
+} from '../../daemon/rollout/parked/parked.ts'
 import type { Speaker } from '../../daemon/rollout/plugins/plugin-texts.ts'
 import { createPluginWorld } from '../../daemon/rollout/plugins/plugin-world.ts'
 import { playRound, type Round } from '../../daemon/rollout/round.ts'
@@ -23,7 +26,8 @@ import {
   type Plugin,
   type Task,
 } from '../../protocol/plugin/index.ts'
-import type { PromptCoordinates } from '../../protocol/train/index.ts'
+import { type PromptCoordinates, reopenRow, type TokenRow } from '../../protocol/train/index.ts'
+import { readRecord } from '../../protocol/train/record.ts'
 import { characterTokenizer } from './characters.ts'
 import { createScriptedEngine, type ScriptedEngine, type ScriptOptions } from './scripted-engine.ts'
 
@@ -82,10 +86,18 @@ export const speakerOf = (engine: ScriptedEngine, tokenizer: Tokenizer): Speaker
   tokenizer,
 })
 
+type Parked = Omit<ParkedGroup, 'sequences'> & {
+  sequences: (TokenRow & Omit<ParkedGroup['sequences'][number], 'row'>)[]
+}
+
 /** What a list holds, as it would be saved. */
-export function parkedIn(list: ParkedGroups): ParkedGroup[] {
+export function parkedIn(list: ParkedGroups): Parked[] {
   const saved = list.save()
-  return saved === undefined ? [] : readParked(saved)!
+  const groups = saved === undefined ? [] : (readRecord('parked/4', saved) as ParkedGroup[])
+  return groups.map((group) => ({
+    ...group,
+    sequences: group.sequences.map(({ row, ...one }) => ({ ...one, ...reopenRow(row) })),
+  }))
 }
 
 export const LINEAGE = 'a'.repeat(64)

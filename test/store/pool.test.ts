@@ -152,7 +152,7 @@ describe('the pool', () => {
       await records.put(key, value)
     }
     expect((await reopen()).counts().own).toBe(2)
-    expect(logged).toEqual(['a group was dropped from the pool: the record is damaged'])
+    expect(logged).toEqual(['1 group was dropped from the pool: the record is damaged'])
     logged = []
     expect((await reopen()).counts().own).toBe(2)
     expect(logged).toEqual([])

@@ -5,11 +5,42 @@
 //
 // Groups taken for a round are saved until the round is over, so a crash loses nothing.
 
+import type { Span } from '../../../protocol/plugin/index.ts'
+import {
+  type Finish,
+  type PromptCoordinates,
+  type ReadRow,
+  readRow,
+  reopenRow,
+} from '../../../protocol/train/index.ts'
+import { readRecord, writeRecord } from '../../../protocol/train/record.ts'
+import type { Composed } from '../../host/contract.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { TaskBook } from '../tasks.ts'
 import { beginSequence, type PromptJob, replayAnswers, type Sequence } from '../writing/sequence.ts'
-import type { ParkedGroup } from './parked-codec.ts'
-import { readParked, writeParked } from './parked-codec.ts'
+
+/** Changes when the fields below change. */
+const FORMAT = 'parked/4'
+
+interface ParkedSequence {
+  row: ReadRow
+  seed: number
+  answerStart: number
+  /** Token ranges of complete answers, if the task has turns. */
+  spans: Span[]
+  finish?: Finish
+  arm?: string
+  tainted: boolean
+}
+
+export interface ParkedGroup {
+  prompt: PromptCoordinates
+  conditioning: Int32Array
+  composed?: Composed
+  /** The policy version when the group was begun. */
+  since: number
+  sequences: ParkedSequence[]
+}
 
 export interface ParkedGroups {
   readonly length: number
@@ -21,9 +52,9 @@ export interface ParkedGroups {
   giveBack(): void
   clear(): void
   /** Undefined if there are none. */
-  save(): string | undefined
-  /** Loads the text of `save`. Any other text leaves the list empty, which loses a round's work at most. */
-  load(saved: string): void
+  save(): Uint8Array | undefined
+  /** Loads the record of `save`. For any other, leaves the list empty, which loses a round's work at most, and says why. */
+  load(saved: Uint8Array): { dropped?: string }
 }
 
 export function createParkedGroups(): ParkedGroups {
@@ -50,10 +81,17 @@ export function createParkedGroups(): ParkedGroups {
       taken = []
       waiting = []
     },
-    save: () => (taken.length + waiting.length === 0 ? undefined : writeParked([...taken, ...waiting])),
+    save: () =>
+      taken.length + waiting.length === 0 ? undefined : writeRecord(FORMAT, [...taken, ...waiting]),
     load(saved) {
       taken = []
-      waiting = readParked(saved) ?? []
+      waiting = []
+      try {
+        waiting = readRecord(FORMAT, saved) as ParkedGroup[]
+        return {}
+      } catch (error) {
+        return { dropped: (error as Error).message }
+      }
     },
   }
 }
@@ -61,17 +99,12 @@ export function createParkedGroups(): ParkedGroups {
 export function park(job: PromptJob, sequences: readonly Sequence[], since: number): ParkedGroup {
   return {
     prompt: job.prompt,
-    conditioning: [...job.conditioning],
+    conditioning: job.conditioning,
     ...(job.composed ? { composed: job.composed } : {}),
     since,
     sequences: sequences.map((one) => ({
+      row: readRow(one, true),
       seed: one.seed,
-      tokens: one.tokens,
-      // In float32, as everywhere else.
-      logprobs: one.logprobs.map(Math.fround),
-      entropies: one.entropies.map(Math.fround),
-      mask: one.mask,
-      segments: one.segments,
       answerStart: one.answerStart,
       spans: one.spans,
       ...(one.finish === undefined ? {} : { finish: one.finish }),
@@ -106,14 +139,15 @@ function restore(
     rollouts: group.sequences.length,
     task,
     instance: task.generate(prompt),
-    conditioning: Int32Array.from(group.conditioning),
+    conditioning: group.conditioning,
     composed,
   }
-  const sequences = group.sequences.map((parked) => {
+  const sequences = group.sequences.map(({ row, ...parked }) => {
     const begun = beginSequence(job, parked.seed)
-    replayAnswers(begun, parked.tokens, parked.spans, tokenizer)
+    const reopened = reopenRow(row)
+    replayAnswers(begun, reopened.tokens, parked.spans, tokenizer)
     const { finish: _, ...played } = begun
-    return { ...played, ...structuredClone(parked) }
+    return { ...played, ...structuredClone(parked), ...reopened }
   })
   return { job, sequences, since }
 }

@@ -2,10 +2,10 @@
 // database. It counts uses and remembers IDs. Callers decide which groups are worth training on.
 
 import type { Group } from '../../../protocol/train/index.ts'
+import { readRecord, writeRecord } from '../../../protocol/train/record.ts'
 import type { Database } from '../database/database.ts'
 import type { Log } from '../log.ts'
 import { crowdedOut } from './crowd.ts'
-import { decodeGroup, encodeGroup } from './group-codec.ts'
 import { type OwnOrForeign, type PoolEntry, select, type Wanted } from './pool-select.ts'
 import { createSeen } from './seen.ts'
 
@@ -49,6 +49,8 @@ interface Kept extends PoolEntry {
   bytes: number
 }
 
+/** Groups of earlier formats are dropped when the pool is loaded. Change it when the fields of a group change. */
+const FORMAT = 'group/3'
 /**
  * Bytes deleted before the database is compacted: LevelDB itself frees their space only much later.
  */
@@ -104,11 +106,12 @@ export async function createPool(
     const view = new DataView(value.buffer, value.byteOffset, value.byteLength)
     if (value.byteLength === 16) used.set(key, [view.getFloat64(0), view.getFloat64(8)])
   }
+  const dropped = new Map<string, number>()
   for await (const [key, record] of groups.entries()) {
     const match = /^(\d+)-(own|foreign)$/.exec(key)
     try {
       if (!match) throw new Error('its key is of another kind')
-      const group = decodeGroup(record)
+      const group = readRecord(FORMAT, record) as Group
       const [times, lastUsed] = used.get(key) ?? [0, -1]
       used.delete(key)
       sequence = Number(match[1])
@@ -122,10 +125,13 @@ export async function createPool(
         bytes: record.length,
       })
     } catch (error) {
-      log('warn', `a group was dropped from the pool: ${(error as Error).message}`, { key })
+      const { message } = error as Error
+      dropped.set(message, (dropped.get(message) ?? 0) + 1)
       groups.write(key, undefined)
     }
   }
+  for (const [why, count] of dropped)
+    log('warn', `${count} group${count === 1 ? ' was' : 's were'} dropped from the pool: ${why}`)
   for (const key of used.keys()) uses.write(key, undefined)
 
   return {
@@ -135,7 +141,7 @@ export async function createPool(
         if (known) drop(known)
         seen.add(group.id)
       } else if (known || !seen.add(group.id)) return false
-      const record = encodeGroup(group)
+      const record = writeRecord(FORMAT, group)
       groups.write(keyOf(++sequence, origin), record)
       insert({ group, origin, uses: 0, lastUsed: -1, sequence, bytes: record.length })
       return true

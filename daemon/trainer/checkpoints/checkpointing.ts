@@ -50,7 +50,8 @@ export interface NodeState {
 
 const STATE = 'state.json'
 /** Only if groups are parked. */
-const PARKED = 'parked.json'
+const PARKED = 'parked'
+const FORMER_PARKED = 'parked.json'
 
 export async function saveNode(
   {
@@ -74,7 +75,7 @@ export async function saveNode(
     lineage: string
     plugins?: readonly SavedState[]
     /** Groups whose generation was interrupted; see daemon/rollout/parked/parked.ts. */
-    parked?: string | undefined
+    parked?: Uint8Array | undefined
     roles?: readonly Pick<Role, 'name' | 'model' | 'spec' | 'state'>[]
     /** Includes the adapter if one is trained. */
     spec: DecoderSpec
@@ -160,7 +161,7 @@ export interface Restored {
   state: NodeState
   plugins: SavedState[]
   /** Parked groups as saved; undefined if there were none. */
-  parked: string | undefined
+  parked: Uint8Array | undefined
 }
 
 /**
@@ -202,15 +203,13 @@ export async function restoreNode(
   const trained = adapter ? { ...spec, adapter } : spec
   const state = await readState(checkpoint, disk)
   const counts = { steps: state.optimizerSteps, lossScale: state.lossScale }
+  const parked = [PARKED, FORMER_PARKED].find((name) => name in checkpoint.manifest.files)
   return {
     checkpoint,
     adapter,
     state,
     plugins: await readPlugins(checkpoint, disk),
-    parked:
-      PARKED in checkpoint.manifest.files
-        ? new TextDecoder().decode(await readFile(checkpoint, PARKED, disk))
-        : undefined,
+    parked: parked === undefined ? undefined : await readFile(checkpoint, parked, disk),
     policy: {
       version: state.version,
       ...(await readTrained(checkpoint, { spec: trained, counts }, disk)),

@@ -5,7 +5,7 @@
 // are dropped as well.
 
 import type { PolicyReference } from '../../../protocol/train/index.ts'
-import { read, write } from './form.ts'
+import { read, write } from './saved.ts'
 import { bytesOf, type Stored } from './stored.ts'
 
 interface BufferLimits {

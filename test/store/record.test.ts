@@ -1,9 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { decodeGroup, encodeGroup } from '../../daemon/store/pool/group-codec.ts'
+import type { Group } from '../../protocol/train/index.ts'
+import { readRecord, writeRecord } from '../../protocol/train/record.ts'
 import { anyGroup, plainGroup } from './groups.ts'
 
-describe('a group as bytes', () => {
+const encodeGroup = (group: Group): Uint8Array => writeRecord('group/1', group)
+const decodeGroup = (record: Uint8Array): unknown => readRecord('group/1', record)
+
+describe('a group as a record', () => {
   it('reads back exactly as it was, for any values: -0, NaN, lone surrogates, absent parts', () => {
     fc.assert(
       fc.property(anyGroup, (group) => {
@@ -35,12 +39,16 @@ describe('a group as bytes', () => {
     expect(() => decodeGroup(new Uint8Array())).toThrow('damaged')
   })
 
+  it('is refused under another format', () => {
+    expect(() => readRecord('group/2', encodeGroup(plainGroup(7)))).toThrow('the format group/1, not group/2')
+  })
+
   it('is compact: token ids below 65,536 take two bytes', () => {
     const rollouts = plainGroup(1).rollouts.map((rollout) => ({
       ...rollout,
       tokens: new Int32Array(1000).fill(60_000),
       behaviourLogprobs: new Float32Array(1000).fill(-1),
     }))
-    expect(encodeGroup(plainGroup(1, { rollouts })).length).toBeLessThan(2 * 6000 + 300)
+    expect(encodeGroup(plainGroup(1, { rollouts })).length).toBeLessThan(2 * 6000 + 700)
   })
 })
