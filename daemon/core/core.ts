@@ -24,7 +24,7 @@ export interface CoreOptions extends LearnerOptions {
   settings(): CoreSettings
 }
 
-export interface CoreSettings extends LearnerSettings {
+interface CoreSettings extends LearnerSettings {
   /** Maximum staleness of a group when it is used, in policy versions. */
   maxStaleness: number
 }

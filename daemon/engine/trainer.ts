@@ -44,7 +44,7 @@ export interface Score {
 }
 
 /** Where tokens stand when all tokens are ordered by probability at `temperature`. */
-export interface PitBounds {
+interface PitBounds {
   /** Probability of all tokens that are more likely than this one. */
   above: Float32Array
   /** Probability of all tokens that are exactly as likely as this one, itself included. */
@@ -142,7 +142,7 @@ export interface Metric {
   epsilon: number
 }
 
-export interface StepReport {
+interface StepReport {
   /** False if the vector was not finite. Then nothing was changed. */
   applied: boolean
   /** The first parameter whose part of the vector was not finite. */

@@ -21,7 +21,7 @@ import { createPool } from '../store/pool/pool.ts'
 import type { Aggregation } from '../trainer/aggregation.ts'
 import type { Finding, UpdateOutcome } from '../trainer/learning/contract.ts'
 
-export interface RoundsOptions {
+interface RoundsOptions {
   /** Author name of own groups. */
   self: string
   seed: number
@@ -48,7 +48,7 @@ export interface RoundsOptions {
   keepEvery: number
 }
 
-export interface RoundsParts {
+interface RoundsParts {
   policy: LivePolicy
   tasks: TaskBook
   /** Plugins that can be named. */
@@ -68,7 +68,7 @@ export interface RoundsParts {
   createHost?: typeof createPluginHost
 }
 
-export interface PlayedRound {
+interface PlayedRound {
   groups: Group[]
   /** The groups among them that may be shared with peers. */
   shared: Group[]

@@ -24,7 +24,7 @@ interface RolloutLoopOptions {
   author: string
 }
 
-export interface RolloutSettings {
+interface RolloutSettings {
   groupsPerRound: number
   /** Maximum age of parked groups, in policy versions. Older ones are dropped. */
   maxStaleness: number

@@ -16,7 +16,7 @@ export interface HeldAdapter {
   isRetired: boolean
 }
 
-export interface AdaptersParts {
+interface AdaptersParts {
   backEnd: Pick<BackEnd, 'isExclusive' | 'load'>
   files: AdapterFiles
   /** Of the open model. */

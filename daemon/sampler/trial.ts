@@ -8,7 +8,7 @@ import type { Tokenizer } from '../policy/tokens/tokenizer.ts'
 import type { Adapters, HeldAdapter } from './adapters.ts'
 import { type Mismatch, mismatchOf, mismatchText, PROBES, refuseMismatch } from './self-test.ts'
 
-export interface Trial {
+interface Trial {
   /** Tries an adapter that has just been loaded. Throws E_SAMPLER, with the hint, if the log-probs differ too much. */
   later(held: HeldAdapter, hint: string): Promise<void>
   /** The larger trial at the start, which ends with a test adapter. Throws E_SAMPLER. */

@@ -7,7 +7,7 @@ import type { Alarm, Guards } from './guards/index.ts'
 import type { Authors } from './sharing/authors.ts'
 import type { Judge } from './sharing/judge.ts'
 
-export interface RollBackPlan {
+interface RollBackPlan {
   restored: boolean
   /** Authors that were set aside. */
   authors: string[]

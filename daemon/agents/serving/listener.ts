@@ -6,7 +6,7 @@ import { HttpError, listenOn, sendJson } from '../../http/index.ts'
 import { busy } from '../errors.ts'
 import { errorOf } from './http.ts'
 
-export interface ListenerOptions {
+interface ListenerOptions {
   listen: string
   /** What is served, and the setting with its address, for errors. */
   what: string

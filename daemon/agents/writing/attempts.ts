@@ -34,7 +34,7 @@ export interface CallRequest {
   sampling?: Wished | undefined
 }
 
-export interface AttemptsOptions {
+interface AttemptsOptions {
   /** Most tokens of one answer. */
   maxNewTokens: number
   /** Most tokens of prompt and answer together. */
@@ -52,7 +52,7 @@ interface AttemptsParts {
 }
 
 /** What the one that asks for an answer does with it. */
-export interface Course {
+interface Course {
   identity: Identity
   /** How long the answer is written on while nobody waits for it. */
   graceMs: number

@@ -8,7 +8,7 @@ export interface QueueOptions {
   maxWaiting: number
 }
 
-export interface Queue {
+interface Queue {
   readonly running: number
   readonly waiting: number
   /** Throws 429 if the queue is full. */

@@ -10,7 +10,7 @@ import {
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { EventSource, NodeControl } from './node.ts'
 
-export interface StartingParts {
+interface StartingParts {
   events: EventSource
   now(): number
   phases: Pick<Phases, 'list'>

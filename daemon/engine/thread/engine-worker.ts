@@ -7,7 +7,7 @@ import { MessageChannel, Worker } from 'node:worker_threads'
 import { joining, sendInPieces } from './ipc.ts'
 import type { Cut, WorkerCall, WorkerReply } from './messages.ts'
 
-export interface EngineWorker {
+interface EngineWorker {
   post(call: WorkerCall): void
   cut(cut: Cut): void
   /** Sets whether the host keeps this process alive. */

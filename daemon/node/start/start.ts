@@ -24,7 +24,7 @@ export interface Started extends Begun {
 /** A composition root: puts a node together. If it fails, what it added to `closers` is closed. */
 export type Root = (options: RunOptions, started: Started) => Promise<NodeControl>
 
-export interface StartOptions {
+interface StartOptions {
   /** Labels the log lines. */
   area: string
   pid: number
@@ -33,7 +33,7 @@ export interface StartOptions {
   run: string
 }
 
-export interface StartParts {
+interface StartParts {
   load(): Promise<{ run: Root }>
   now(): number
   monotonic(): number

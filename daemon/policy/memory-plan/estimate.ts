@@ -30,7 +30,7 @@ export interface Work {
   roles?: number
 }
 
-export interface MemoryParts {
+interface MemoryParts {
   /** The weights as loaded, shared by the engines if frozen, and the sampler's packed copy of quantized blocks. */
   model: number
   /** The sampler's and the trainer's copies of the trained parameters. */

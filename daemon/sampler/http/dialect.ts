@@ -6,7 +6,7 @@ import { safeText } from '../../../protocol/text.ts'
 import type { AdapterFile, BackEnd } from '../back-end.ts'
 import type { Server } from './server.ts'
 
-export interface CompletionRequest {
+interface CompletionRequest {
   prompt: readonly number[]
   seed: number
   temperature: 0 | 1

@@ -44,7 +44,7 @@ interface Entry extends Offer {
   to: ReadonlySet<string> | undefined
 }
 
-export interface BulkOfferParts {
+interface BulkOfferParts {
   libp2p: SwarmNode
   traffic: Traffic
   clock: Clock

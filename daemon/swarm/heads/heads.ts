@@ -42,7 +42,7 @@ type Progress = (bytes: number) => void
 
 export type OwnHead = Omit<Head, 'author' | 'hash' | 'size' | 'createdAt'>
 
-export interface HeadsOptions {
+interface HeadsOptions {
   /** Bytes of heads an hour, up and down each, 0 for no limit. Read on each use. */
   mostPerHour?: (() => number) | undefined
 }

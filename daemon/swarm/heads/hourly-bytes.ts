@@ -5,7 +5,7 @@ import type { Clock } from '../types.ts'
 const HOUR_MS = 3_600_000
 const MINUTE_MS = 60_000
 
-export interface HourlyBytes {
+interface HourlyBytes {
   /**
    * Counts these bytes, or nothing and gives undefined if the last hour would then have more than the limit. Call what
    * it gives with the bytes that were not used after all.

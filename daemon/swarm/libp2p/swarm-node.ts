@@ -37,7 +37,7 @@ export const CONNECT_MS = 2500
 /** Timeout of one dial, which may try several addresses in turn. */
 export const DIAL_MS = 15_000
 
-export interface HostOptions {
+interface HostOptions {
   /** The swarm's name; mDNS does not find nodes of other swarms. */
   swarm: string
   topics: string[]

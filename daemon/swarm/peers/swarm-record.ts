@@ -27,7 +27,7 @@ interface Times {
   until?: number
 }
 
-export interface SwarmRecordParts {
+interface SwarmRecordParts {
   datastore: Datastore | undefined
   reputation: Reputation
   seenContent: SeenContent

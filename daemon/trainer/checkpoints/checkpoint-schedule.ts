@@ -9,7 +9,7 @@ interface CheckpointScheduleOptions {
   version: number
 }
 
-export interface CheckpointSettings {
+interface CheckpointSettings {
   /** Policy versions between checkpoints. */
   everySteps: number
   /** Seconds between timed checkpoints; 0 turns them off. */

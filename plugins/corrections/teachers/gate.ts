@@ -14,7 +14,7 @@ export interface GateOptions {
   full: number
 }
 
-export interface TeacherOfTask {
+interface TeacherOfTask {
   teacher: string
   task: string
 }

@@ -8,7 +8,7 @@
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Group, PromptCoordinates, Rollout } from '../../../protocol/train/index.ts'
 
-export interface StoredRollout extends Rollout {
+interface StoredRollout extends Rollout {
   behaviourLogprobs: Float32Array
   conditioning: Int32Array
   arm: string

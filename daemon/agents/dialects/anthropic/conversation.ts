@@ -8,7 +8,7 @@ import { withoutOrphans } from '../messages.ts'
 import { booleanIn, objectOf } from '../request/objects.ts'
 import { type OfferedTools, toolsIn } from '../request/offered.ts'
 
-export interface MessagesRequest {
+interface MessagesRequest {
   messages: ChatMessage[]
   offered: OfferedTools
   /** `tool_choice` and `parallel_tool_calls` as OpenAI has them. */

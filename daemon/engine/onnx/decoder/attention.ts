@@ -152,7 +152,7 @@ function withinWindow(prefixBias: Value, toPrefix: Value, share: number, window:
 }
 
 /** Keys or values of segments and of prefixes, in their slots. */
-export interface SegmentsAndPrefixes {
+interface SegmentsAndPrefixes {
   segments: Value
   prefixes: Value
 }

@@ -5,7 +5,7 @@ import type { CacheSize } from './sequence-cache.ts'
 
 export const MASKED = -1e9
 
-export interface CacheMask extends Readonly<CacheSize> {
+interface CacheMask extends Readonly<CacheSize> {
   /** [slots, capacity]: 0 at every token, a large negative number elsewhere. */
   readonly bias: Float32Array
   /** The slot holds this many tokens, and no others. */

@@ -15,7 +15,7 @@ const GROWTH = 256
 
 const isInteractive = ({ call }: Member): boolean => call.request.isInteractive === true
 
-export interface MembersParts {
+interface MembersParts {
   spec: DecoderSpec
   writerOf(call: GenerateCall): Writer
   prompts: Prompts
