@@ -12,7 +12,7 @@ import { openTensorBoard } from './control/journal/tensorboard.ts'
 import type { NodeCore } from './core/core.ts'
 import { parameterCount } from './engine/decoder.ts'
 import type { PluginTrouble } from './host/host.ts'
-import { hash32 } from './host/random.ts'
+import { hash32, randomStream } from './host/random.ts'
 import { createRestTimer } from './limits/index.ts'
 import { openAgents } from './node/agents.ts'
 import { openControl } from './node/control.ts'
@@ -30,6 +30,7 @@ import { openModels } from './node/policy/models.ts'
 import { openPolicies } from './node/policy/policy.ts'
 import { openNodeServing } from './node/policy/serving.ts'
 import { hasTeacher, openTeachers } from './node/policy/teachers.ts'
+import { makeWarmStart } from './node/policy/warm-start.ts'
 import { createReconfigure } from './node/reconfigure.ts'
 import { openRounds } from './node/rounds.ts'
 import { checkpointInfo, createSaving } from './node/saving.ts'
@@ -266,6 +267,16 @@ export const run: Root = async (
     learner: () => core?.learner.state(),
     headLineage: isLineageKnown ? policy.lineage : undefined,
   })
+  const begun =
+    !restored &&
+    (await makeWarmStart(
+      { config, phase: trainingFacts(config, { tasks }) },
+      { policy, tasks, phases, log, random: randomStream(seed, 'warm start') },
+    ))
+  if (begun) {
+    record.begin(begun)
+    await save()
+  }
   core = openCore(
     { settings, self, seed, restored: restored?.state.learner },
     {

@@ -12,7 +12,7 @@ import { node, swarm } from './sections/network.ts'
 import { plugin } from './sections/plugin.ts'
 import { checkpoint, evaluation, metrics } from './sections/saving.ts'
 import { environment, task } from './sections/tasks.ts'
-import { role, rollout, training } from './sections/training.ts'
+import { role, rollout, training, warmStart } from './sections/training.ts'
 
 const preset = z
   .enum(PRESET_NAMES)
@@ -43,6 +43,7 @@ export const configSchema = z.strictObject({
     ),
   rollout: rollout.prefault({}).describe('how rollouts are sampled'),
   training: training.prefault({}).describe('how to train'),
+  warm_start: warmStart.prefault({}).describe('supervised steps before a new run'),
   estimator: plugin
     .default({ use: 'grpo' })
     .describe(

@@ -40,6 +40,8 @@ export interface LivePolicy {
    * the optimizer's moments. `isUrgent`: the sampler has them before it writes anything else.
    */
   replace(weights: Weights, options?: { isUrgent?: boolean }): Promise<void>
+  /** Begins version 0 with these weights, without the moments of the steps that made them. Only before the first rollout. */
+  begin(weights: Weights): Promise<void>
   /**
    * Restores earlier weights, by default those of version 0, as the next version. Versions never decrease, so staleness
    * stays meaningful.
@@ -179,6 +181,11 @@ export async function openPolicy(
         isOne ? undefined : trainer.setWeights(weights),
         sampler.setWeights(weights, version, { isInFlight, isUrgent }),
       ])
+    },
+    async begin(first) {
+      await trainer.open(forTrainer({ weights: first }))
+      await sampler.setWeights(first, version, { isUrgent: true })
+      changes += 1
     },
     async goBack(earlierState) {
       const { weights: earlier, optimizer } = earlierState ?? { weights: initial }

@@ -71,6 +71,8 @@ const phase = z.strictObject({
   environments: texts.optional(),
   agents: z.boolean().optional(),
   learningRate: z.number(),
+  workedExamples: z.int().nonnegative().optional(),
+  steps: z.int().nonnegative().optional(),
   plugins: z.record(z.string().max(64), texts),
 })
 const shares = z.record(z.string().max(256), z.number())

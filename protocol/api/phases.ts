@@ -24,6 +24,7 @@ export const PHASES = {
   start: { doing: 'starting the engines', state: 'STARTING' },
   network: { doing: 'starting the network', state: 'STARTING' },
   restore: { doing: 'going back to a checkpoint', state: 'TRAINING' },
+  warmStart: { doing: 'learning from worked examples', state: 'TRAINING', tellsFrom: 0.05 },
   train: { doing: 'training', state: 'TRAINING', tellsFrom: 0.05 },
   score: { doing: 'scoring', state: 'TRAINING', tellsFrom: 0.05 },
   teach: { doing: 'asking a teacher', state: 'TRAINING', tellsFrom: 0.05 },
@@ -43,7 +44,7 @@ export const PHASES = {
 } as const satisfies Record<string, Kind>
 
 export type PhaseName = keyof typeof PHASES
-export const PHASE_UNITS = ['answers', 'bytes', 'groups', 'parts', 'tokens'] as const
+export const PHASE_UNITS = ['answers', 'bytes', 'groups', 'parts', 'steps', 'tokens'] as const
 export type PhaseUnit = (typeof PHASE_UNITS)[number]
 
 /** A running phase. What is unknown is absent. */

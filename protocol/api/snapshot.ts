@@ -96,6 +96,9 @@ export interface TrainingPhase {
   /** Whether it took rollouts of agents. */
   agents?: boolean
   learningRate: number
+  /** Of a warm start: how many worked examples it had, and how many supervised steps. */
+  workedExamples?: number
+  steps?: number
   /** By kind, such as `estimator`. Of a plugin from a file only the file's name. */
   plugins: Record<string, string[]>
 }

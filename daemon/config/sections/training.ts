@@ -44,6 +44,27 @@ export const role = z.strictObject({
     .describe('learning rate of AdamW; if unset, training.learning_rate'),
 })
 
+export const warmStart = z.strictObject({
+  steps: z
+    .int()
+    .min(0)
+    .max(10_000)
+    .default(0)
+    .describe('supervised steps on worked examples before the first rollout of a new run; 0 makes none'),
+  examples: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(16)
+    .describe('worked examples of each task; no evaluation asks them'),
+  learning_rate: z
+    .number()
+    .gt(0)
+    .max(1)
+    .optional()
+    .describe('learning rate of these steps; if unset, training.learning_rate'),
+})
+
 export const training = z.strictObject({
   method: z
     .enum(['auto', 'full', 'lora'])

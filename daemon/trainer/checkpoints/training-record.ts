@@ -5,9 +5,11 @@ import { isDeepStrictEqual } from 'node:util'
 import type { TrainingPhase } from '../../../protocol/api/index.ts'
 import { MAX_PHASES } from '../../policy/trained.ts'
 
-export type TrainingFacts = Omit<TrainingPhase, 'from' | 'to'>
+export type TrainingFacts = Omit<TrainingPhase, 'from' | 'to' | 'workedExamples' | 'steps'>
 
 export interface TrainingRecord {
+  /** What made the weights of step 0. */
+  begin(phase: TrainingPhase): void
   /** Call after each step. */
   step(step: number): void
   /** After a roll-back to this step: later steps did not make the weights. */
@@ -22,6 +24,9 @@ export function createTrainingRecord(
 ): TrainingRecord {
   let phases = structuredClone([...before])
   return {
+    begin(phase) {
+      phases.push(phase)
+    },
     step(step) {
       const now = facts()
       const last = phases.at(-1)

@@ -3,7 +3,7 @@
 import type { TrainingPhase } from '../snapshot.ts'
 
 export const stepsText = ({ from, to }: TrainingPhase): string =>
-  from === to ? `Step ${from}` : `Steps ${from} to ${to}`
+  to === 0 ? 'Before step 1' : from === to ? `Step ${from}` : `Steps ${from} to ${to}`
 
 export function trainingText({
   tasks,
@@ -11,6 +11,8 @@ export function trainingText({
   agents,
   learningRate,
   plugins,
+  workedExamples,
+  steps,
 }: TrainingPhase): string {
   const what = [
     ...tasks.map(taskText),
@@ -18,6 +20,8 @@ export function trainingText({
     ...(agents ? ['rollouts of agents'] : []),
   ]
   const how = Object.entries(plugins).map(([kind, names]) => `${kind} ${names.join(', ')}`)
+  if (workedExamples !== undefined)
+    return `${steps} supervised steps on ${workedExamples} worked examples of ${what.join(', ')}; learning rate ${learningRate}`
   return [what.join(', '), `learning rate ${learningRate}`, ...how].join('; ')
 }
 
