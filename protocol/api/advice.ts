@@ -108,7 +108,7 @@ const signal: Rule = ({ rollouts: r, tasks, model }) => {
     )
   const questions = easy
     ? 'add harder questions or another task'
-    : 'add easier questions, or a plugin under [[hints]]'
+    : 'add easier questions, [warm_start] in a new home, or a plugin under [[hints]]'
   return attention(
     `only ${percent(r.signalShare, 0)} of groups have a signal: the tasks are too ${easy ? 'easy' : 'hard'}`,
     `${canMove ? `${easy ? 'raise' : 'lower'} difficulty in [[tasks]]` : questions} and \`restart\``,

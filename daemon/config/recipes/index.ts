@@ -3,7 +3,6 @@
 import { isGguf } from '../presets.ts'
 import type { Recipe } from './recipe.ts'
 import { sorting } from './sorting.ts'
-import { sortingMore } from './sorting-more.ts'
 import { threeTasks } from './three-tasks.ts'
 
 export type { Recipe } from './recipe.ts'
@@ -11,7 +10,6 @@ export type { Recipe } from './recipe.ts'
 export const RECIPES = {
   'three-tasks': threeTasks,
   sorting,
-  'sorting-more': sortingMore,
 } as const satisfies Record<string, Recipe>
 
 export type RecipeName = keyof typeof RECIPES
