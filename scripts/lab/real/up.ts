@@ -6,7 +6,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import {
   isRecipe,
   RECIPE_NAMES,
@@ -17,22 +16,12 @@ import {
 import { type Run, runExperiment } from '../frame/experiment.ts'
 import { markdown, show, summary } from '../frame/statistics.ts'
 import { startNode } from '../nodes/process.ts'
-
-interface Look {
-  step: number
-  /** Since the daemon began, loading and its own evaluations included, asked ones not. */
-  processorSeconds: number
-  seconds: number
-  groups: number
-  sampled: number
-  greedy: number
-  questions: number
-}
+import { type DaemonLook, lookAt } from './looks.ts'
 
 interface Result {
   parameters: number
   peakBytes: number
-  looks: Look[]
+  looks: DaemonLook[]
 }
 
 await runExperiment<RecipeName, Result>({
@@ -59,33 +48,11 @@ await runExperiment<RecipeName, Result>({
       ...['--recipe', name, '--no-swarm'],
       ...(model ? ['--model', String(values.model)] : []),
     ])
-    const started = performance.now()
-    const looks: Look[] = []
-    let asked = { processor: 0, seconds: 0 }
-    for (const wanted of String(values.steps).split(',').map(Number)) {
-      let at = await node.snapshot()
-      while ((at.training?.step ?? 0) < wanted) {
-        await sleep(250)
-        at = await node.snapshot()
-      }
-      await node.pause()
-      const [before, since] = [node.processorSeconds(), performance.now()]
-      const evaluation = await node.evaluate(Number(values.questions))
-      looks.push({
-        ...{ step: at.training?.step ?? 0, groups: at.rollouts?.generated ?? 0 },
-        processorSeconds: before - asked.processor,
-        seconds: (since - started) / 1000 - asked.seconds,
-        sampled: evaluation.accuracy,
-        greedy: evaluation.greedy?.accuracy ?? Number.NaN,
-        questions: evaluation.prompts,
-      })
-      log(JSON.stringify(looks.at(-1)))
-      asked = {
-        processor: asked.processor + node.processorSeconds() - before,
-        seconds: asked.seconds + (performance.now() - since) / 1000,
-      }
-      await node.resume()
-    }
+    const looks = await lookAt(node, {
+      steps: String(values.steps).split(',').map(Number),
+      questions: Number(values.questions),
+      log,
+    })
     const parameters = (await node.snapshot()).model!.parameters!
     const peakBytes = node.peakBytes()
     await node.stop()
