@@ -68,6 +68,12 @@ describe.each(PAGES)('%s', (page) => {
     for (const [, path] of named) expect(existsSync(join(ROOT, path!)), path).toBe(true)
   })
 
+  test('names records of results that exist', () => {
+    if (!page.startsWith('docs/results')) return
+    for (const [, name] of text.matchAll(/`([\w-]+\.jsonl)`/g))
+      expect(existsSync(join(ROOT, 'docs/results', name!)), name).toBe(true)
+  })
+
   test('has only commands that exist, with options that they take', () => {
     for (const line of commandsOf(text))
       for (const part of partsOf(line)) expect(() => check(part), line).not.toThrow()
@@ -77,7 +83,8 @@ describe.each(PAGES)('%s', (page) => {
     const known = configKeys().map(({ path }) => path)
     const sections = new Set(known.map((path) => path.split('.')[0]))
     for (const [, path] of text.matchAll(/`([a-z]+\.[a-z_]+)`/g)) {
-      if (sections.has(path!.split('.')[0]) && !/\.(toml|ts|json)$/.test(path!)) expect(known).toContain(path)
+      if (sections.has(path!.split('.')[0]) && !/\.(toml|ts|jsonl?)$/.test(path!))
+        expect(known).toContain(path)
     }
     for (const { text: toml } of blocksOf(text).filter(({ language }) => language === 'toml'))
       expect(configSchema.safeParse(parseToml(toml)).error?.issues ?? [], toml).toEqual([])
