@@ -22,7 +22,7 @@ const GB = 1e9
 /** From least to most demanding. */
 export const PRESETS = {
   tiny: {
-    summary: 'one core or little memory: short steps, rare evaluations, half the CPU, few writes',
+    summary: 'one core or little memory: short steps, few writes',
     cores: 1,
     memoryBytes: 0,
     values: {
@@ -46,7 +46,7 @@ export const PRESETS = {
     values: {},
   },
   large: {
-    summary: 'eight or more cores: larger batches for less noisy gradients',
+    summary: 'eight or more cores: larger batches',
     cores: 8,
     memoryBytes: 12 * GB,
     values: {
@@ -56,7 +56,7 @@ export const PRESETS = {
     },
   },
   gpu: {
-    summary: 'a GPU that the engine supports: larger batches to keep it busy',
+    summary: 'a GPU that the engine supports: larger batches',
     cores: 4,
     memoryBytes: 12 * GB,
     values: {

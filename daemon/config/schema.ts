@@ -25,7 +25,7 @@ const recipe = z
   .enum(RECIPE_NAMES)
   .optional()
   .describe(
-    'settings under which a model was seen to learn, with what it reached; `waggle recipes` lists them. Without tasks, that of the model',
+    'settings under which a model was seen to learn; `waggle recipes` lists them. Without tasks, that of the model',
   )
 
 export const configSchema = z.strictObject({

@@ -52,7 +52,7 @@ export const agents = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      'refuse requests that ask for what the node does not grant, such as another temperature, instead of ignoring that with the header x-waggle-ignored',
+      'refuse requests for what the node does not grant, such as another temperature, instead of ignoring that',
     ),
   rollout_seconds: z
     .number()

@@ -29,7 +29,7 @@ export const limits = z.strictObject({
     .max(150)
     .default(0)
     .describe(
-      'wait while the hottest sensor shows more °C than this, until it has cooled by 5; 0 is no limit. Linux only',
+      'wait while the hottest sensor shows more °C than this; 0 is no limit. Linux only',
     ),
   disk_gb: z
     .number()
@@ -43,7 +43,7 @@ export const limits = z.strictObject({
     .max(1_048_576)
     .default(0)
     .describe(
-      'GB a day that the node writes to the disk on average, by saving checkpoints less often; 0 is no limit. Linux only',
+      'GB a day written to the disk; beyond it checkpoints are rarer; 0 is no limit. Linux only',
     ),
   up_kb_per_second: z
     .number()

@@ -41,13 +41,13 @@ export const engine = z.strictObject({
     .enum(['auto', 'f32', 'f16', 'q8', 'q4'])
     .default('auto')
     .describe(
-      'how frozen weights are kept while an adapter is trained; quantized files stay as they are with "q8" and "q4"; "auto" is float32 if it fits, else as in the file',
+      'how frozen weights are kept while an adapter is trained; "auto" is float32 if it fits, else as in the file',
     ),
   sampling_precision: z
     .enum(['int8', 'float32'])
     .default('int8')
     .describe(
-      "what frozen weights of 4 and 8 bits are multiplied by while sampling on the CPU; int8 is up to twice as fast, and its log-probs differ from the trainer's by some hundredths",
+      "what weights of 4 and 8 bits are multiplied by while sampling on the CPU; int8 is up to twice as fast, and its log-probs differ by some hundredths",
     ),
   threads: z
     .int()
@@ -74,7 +74,7 @@ export const sampler = z.strictObject({
     .enum(['engine', 'node-llama-cpp', 'vllm', 'sglang', 'llama-server'])
     .default('engine')
     .describe(
-      'what writes rollouts: the own engine, llama.cpp through the npm package node-llama-cpp, or a server at sampler.url; all but the engine need LoRA',
+      'what writes rollouts: the own engine, the npm package node-llama-cpp, or a server at sampler.url; all but the engine need LoRA',
     ),
   url: z
     .string()
@@ -120,7 +120,7 @@ export const sampler = z.strictObject({
     .max(10)
     .default(0.15)
     .describe(
-      "largest mean difference in nats between the sampler's and the trainer's log-probs in the self-test; beyond it the node writes nothing",
+      "largest mean difference in nats between the sampler's and the trainer's log-probs in the self-test",
     ),
   parallel: z.int().min(1).max(4096).default(32).describe('sequences written side by side'),
 })

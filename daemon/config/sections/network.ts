@@ -59,7 +59,7 @@ export const swarm = z.strictObject({
     .enum(['trusted', 'teach', 'off'])
     .default('trusted')
     .describe(
-      'average trained weights with peers of the same model: trusted: with those in swarm.trust and members of a private swarm; teach: and let the weights of others teach, never average them; off: neither send nor take any',
+      'average trained weights with peers of the same model; trusted: those in swarm.trust and members of a private swarm; teach: others may teach as well; off: neither send nor take any',
     ),
   listen: z
     .array(address)

@@ -25,7 +25,7 @@ export const task = z.strictObject({
     .max(8)
     .optional()
     .describe(
-      'solved examples before each question, as earlier turns of the chat, which teach a small model the form of answers; 0 if unset; not for tasks with turns',
+      'solved examples before each question, as earlier turns, which show a small model the form; 0 if unset; not for tasks with turns',
     ),
   dataset: z
     .string()
@@ -77,7 +77,7 @@ export const environment = z.strictObject({
     .max(128)
     .optional()
     .describe(
-      'for openenv: the field of an action that takes the answer; if unset, the only (required) one, and with several the answer must be a JSON object',
+      'for openenv: the field of an action that takes the answer; if unset, the only (required) one, else the answer is a JSON object',
     ),
   observation: z
     .string()

@@ -70,7 +70,7 @@ export const training = z.strictObject({
     .enum(['auto', 'full', 'lora'])
     .default('auto')
     .describe(
-      'train all parameters, or a LoRA adapter on frozen weights, which needs far less memory; "auto" trains all if they fit; a home keeps its method',
+      'train all parameters, or a LoRA adapter on frozen weights, which needs less memory; "auto" trains all if they fit',
     ),
   lora_rank: z.int().min(1).max(1024).default(16).describe('rank of the adapter'),
   lora_alpha: z.number().gt(0).max(65_536).default(32).describe('the adapter is scaled by alpha / rank'),
@@ -108,7 +108,7 @@ export const training = z.strictObject({
     .enum(AGGREGATIONS)
     .default('token_mean')
     .describe(
-      'how token losses are combined; token_mean: over all tokens (DAPO); sequence_mean: over each rollout, then over rollouts (GRPO); sequence_sum: sums of rollouts, then their mean (LUSPO, with gspo); fixed_length: sums divided by the maximum length, then their mean (Dr. GRPO)',
+      'mean of token losses; token_mean: over all tokens (DAPO); sequence_mean: over each rollout, then over rollouts (GRPO); sequence_sum: of the sums of rollouts (LUSPO, with gspo); fixed_length: of sums divided by the maximum length, then their mean (Dr. GRPO)',
     ),
   max_staleness: z
     .int()
