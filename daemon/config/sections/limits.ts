@@ -28,9 +28,7 @@ export const limits = z.strictObject({
     .min(0)
     .max(150)
     .default(0)
-    .describe(
-      'wait while the hottest sensor shows more °C than this; 0 is no limit. Linux only',
-    ),
+    .describe('wait while the hottest sensor shows more °C than this; 0 is no limit. Linux only'),
   disk_gb: z
     .number()
     .min(0)
@@ -42,9 +40,7 @@ export const limits = z.strictObject({
     .min(0)
     .max(1_048_576)
     .default(0)
-    .describe(
-      'GB a day written to the disk; beyond it checkpoints are rarer; 0 is no limit. Linux only',
-    ),
+    .describe('GB a day written to the disk; beyond it checkpoints are rarer; 0 is no limit. Linux only'),
   up_kb_per_second: z
     .number()
     .min(0)

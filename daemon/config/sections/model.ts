@@ -47,7 +47,7 @@ export const engine = z.strictObject({
     .enum(['int8', 'float32'])
     .default('int8')
     .describe(
-      "what weights of 4 and 8 bits are multiplied by while sampling on the CPU; int8 is up to twice as fast, and its log-probs differ by some hundredths",
+      'what weights of 4 and 8 bits are multiplied by while sampling on the CPU; int8 is up to twice as fast, and its log-probs differ by some hundredths',
     ),
   threads: z
     .int()
