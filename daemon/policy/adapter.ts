@@ -30,17 +30,7 @@ export function initialAdapter(spec: DecoderSpec, random: Random): Weights {
   return weights
 }
 
-/** Merges the adapter: W + alpha / rank * B A. Tensors without an adapter are not copied. */
-export function mergeAdapter(spec: DecoderSpec, weights: Weights): { spec: DecoderSpec; weights: Weights } {
-  const { adapter, ...plain } = spec
-  if (!adapter) return { spec, weights }
-  const merged: Weights = {}
-  for (const [name, shape] of parameterShapes(plain))
-    merged[name] = mergedTensor(name, shape, weights, adapter)
-  return { spec: plain, weights: merged }
-}
-
-/** Merges a single tensor, so that a model can be written without holding all of it twice. */
+/** One tensor with its adapter merged, W + alpha / rank * B A, so that a model can be written without holding all of it twice. */
 export function mergedTensor(
   name: string,
   shape: readonly number[],

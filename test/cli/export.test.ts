@@ -9,12 +9,12 @@ import { type AdapterSpec, type DecoderSpec, trainableShapes } from '../../daemo
 import type { Engine } from '../../daemon/engine/engine.ts'
 import type { Weights } from '../../daemon/engine/weights.ts'
 import { randomStream } from '../../daemon/host/random.ts'
-import { readAdapter } from '../../daemon/policy/export/peft.ts'
 import { loadModel, type Model } from '../../daemon/policy/model.ts'
 import { createCheckpoints } from '../../daemon/store/checkpoints/checkpoints.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { saveNode } from '../../daemon/trainer/checkpoints/checkpointing.ts'
 import { createScriptedNode } from '../control/scripted-node.ts'
+import { writtenAdapter } from '../policy/adapters.ts'
 import { freshHome, removeHomes, waggle } from './run-cli.ts'
 
 afterAll(removeHomes)
@@ -141,7 +141,7 @@ test('an adapter is exported by itself, or merged', async () => {
   const [bare, merged] = [join(home, 'adapter'), join(home, 'merged')]
   expect((await waggle(['export', 'adapter', bare, '--home', home])).status).toBe(0)
   expect((await waggle(['export', 'model', merged, '--home', home])).status).toBe(0)
-  const read = await readAdapter({ directory: bare, spec: model.spec }, { disk })
+  const read = await writtenAdapter(bare)
   expect(read.adapter).toEqual(ADAPTER)
   expect(Object.keys(read.weights).sort()).toEqual(Object.keys(weights).sort())
   expect(readFileSync(join(bare, 'README.md'), 'utf8')).toContain('library_name: peft')

@@ -13,13 +13,13 @@ import { Graph } from '../../daemon/engine/onnx/graph/graph.ts'
 import { declareStored, project, unproject } from '../../daemon/engine/onnx/graph/ops.ts'
 import { feedsOf } from '../../daemon/engine/onnx/runtime/frozen.ts'
 import { createRuntime } from '../../daemon/engine/onnx/runtime/runtime.ts'
-import { quantize, toHalves } from '../../daemon/engine/stored/quantize.ts'
+import { quantize } from '../../daemon/engine/stored/quantize.ts'
 import { asFloats, type BaseWeights } from '../../daemon/engine/stored/stored.ts'
 import { createTfjsEngine } from '../../daemon/engine/tfjs/index.ts'
 import type { Weights } from '../../daemon/engine/weights.ts'
 import { furthest, raggedGroups, stepOf } from '../conformance/engine-cases.ts'
 import { ADAMW, randomTokens, uniform } from './model.ts'
-import { STORED, storedModel } from './stored.ts'
+import { STORED, storedModel, toHalves } from './stored.ts'
 
 const SPEC: DecoderSpec = {
   vocabulary: 40,

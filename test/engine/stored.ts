@@ -1,15 +1,22 @@
 // Small models whose frozen matrices are stored in fewer bits.
 
 import { type DecoderSpec, frozenShapes } from '../../daemon/engine/decoder.ts'
-import { quantize, toHalves } from '../../daemon/engine/stored/quantize.ts'
+import { emptyHalves, quantize, toHalvesInto } from '../../daemon/engine/stored/quantize.ts'
 import {
   asFloats,
   type BaseWeights,
   type Blocks,
+  type Halves,
   isStored,
   type Stored,
 } from '../../daemon/engine/stored/stored.ts'
 import { randomWeights, uniform } from './model.ts'
+
+export function toHalves(values: Float32Array): Halves {
+  const halves = emptyHalves(values.length)
+  toHalvesInto(values, halves, 0)
+  return halves
+}
 
 /** Blocks as in GGUF's K types: of 16 or 32 values, with minimums. */
 export function withMinimums(values: Float32Array, bits: 4 | 8, block: 16 | 32): Blocks {

@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   ADAPTER_TARGETS,
   type AdapterSpec,
@@ -13,12 +13,12 @@ import {
 import { createCore } from '../../daemon/engine/onnx/core.ts'
 import type { Weights } from '../../daemon/engine/weights.ts'
 import { randomStream } from '../../daemon/host/random.ts'
-import { initialAdapter, mergeAdapter } from '../../daemon/policy/adapter.ts'
-import { adapterConfig, readAdapter } from '../../daemon/policy/export/peft.ts'
+import { initialAdapter } from '../../daemon/policy/adapter.ts'
 import { writeAdapter, writeMerged } from '../../daemon/policy/export/write-model.ts'
 import { loadDecoder, loadModel, type Model } from '../../daemon/policy/model.ts'
 import { openWeights } from '../../daemon/policy/safetensors/read.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
+import { mergeAdapter, writtenAdapter } from './adapters.ts'
 
 const DEFAULT = fileURLToPath(new URL('../../models/default', import.meta.url))
 const ADAPTER: AdapterSpec = {
@@ -107,7 +107,7 @@ test('an adapter that is exported, and merged by plain arithmetic, is the model 
   )
   await writeMerged(trained, { target: mergedFolder, ...card }, { disk })
 
-  const { adapter, weights } = await readAdapter({ directory: adapterFolder, spec: base.spec }, { disk })
+  const { adapter, weights } = await writtenAdapter(adapterFolder)
   expect(adapter).toEqual(ADAPTER)
   for (const name of adapterShapes(trained.spec).keys()) expect(weights[name]).toEqual(trained.weights[name])
 
@@ -165,40 +165,6 @@ test('half the bytes in BF16 or F16, rounded to the nearest', async () => {
     )
     expect(half! / whole!).toBeLessThan(0.505)
   }
-})
-
-describe('reading an adapter', () => {
-  async function refused(change: object, message: RegExp): Promise<void> {
-    const target = await folder()
-    await writeAdapter(trained, { target, base: { name: 'x' }, dtype: 'f32', card: '#' }, { disk })
-    const config = { ...adapterConfig(ADAPTER, { name: 'x' }), ...change }
-    await writeFile(join(target, 'adapter_config.json'), JSON.stringify(config))
-    const reading = readAdapter({ directory: target, spec: base.spec }, { disk })
-    await expect(reading).rejects.toMatchObject({ code: 'E_MODEL', message: expect.stringMatching(message) })
-  }
-
-  test('a setting that would change the computation is refused by name, with the supported values', async () => {
-    await refused({ peft_type: 'LOHA' }, /"peft_type" is "LOHA", which is not supported/)
-    await refused({ use_dora: true }, /"use_dora"/)
-    await refused({ bias: 'all' }, /"bias"/)
-    await refused({ modules_to_save: ['lm_head'] }, /"modules_to_save"/)
-    await refused({ layers_to_transform: [0] }, /"layers_to_transform"/)
-    await refused({ rank_pattern: { q_proj: 8 } }, /"rank_pattern"/)
-    await refused({ target_modules: 'all-linear' }, /"target_modules" is "all-linear"/)
-    await refused({ target_modules: ['embed_tokens'] }, /"target_modules"/)
-    await refused({ r: 0 }, /"r" is 0/)
-    await refused({ r: 8 }, /which has no place in the model/)
-    await refused({ target_modules: ['q_proj'] }, /which has no place in the model/)
-  })
-
-  test('rank-stabilized scaling is followed', async () => {
-    const target = await folder()
-    await writeAdapter(trained, { target, base: { name: 'x' }, dtype: 'f32', card: '#' }, { disk })
-    const config = { ...adapterConfig(ADAPTER, { name: 'x' }), use_rslora: true }
-    await writeFile(join(target, 'adapter_config.json'), JSON.stringify(config))
-    const { adapter } = await readAdapter({ directory: target, spec: base.spec }, { disk })
-    expect(adapter.alpha / adapter.rank).toBeCloseTo(6 / Math.sqrt(4), 12)
-  })
 })
 
 test('an adapter begins as one that changes nothing', async () => {

@@ -13,12 +13,6 @@ export function quantize(values: Float32Array, bits: 4 | 8): Blocks {
   return blocks
 }
 
-export function toHalves(values: Float32Array): Halves {
-  const halves = emptyHalves(values.length)
-  toHalvesInto(values, halves, 0)
-  return halves
-}
-
 /** Allocates blocks for this many values, in shared memory, so that all engines can use the same copy. */
 export function emptyBlocks(values: number, bits: 4 | 8): Blocks {
   const numbers = new Uint8Array(new SharedArrayBuffer((values * bits) / 8))

@@ -3,13 +3,13 @@
 import { expect, test } from 'vitest'
 import { adapterShapes, type DecoderSpec } from '../../../daemon/engine/decoder.ts'
 import type { Weights } from '../../../daemon/engine/weights.ts'
-import { mergeAdapter } from '../../../daemon/policy/adapter.ts'
 import { specOf } from '../../../daemon/policy/architectures/index.ts'
 import { writeGgufAdapter, writeGgufModel } from '../../../daemon/policy/gguf/export.ts'
 import { openGguf } from '../../../daemon/policy/gguf/read.ts'
 import { loadModel, type Model } from '../../../daemon/policy/model.ts'
 import { CONFIGS } from '../../conformance/families.ts'
 import { SimulatedDisk } from '../../store/simulated-disk.ts'
+import { mergeAdapter } from '../adapters.ts'
 import { byteLevelEntries, entriesOf, ggufBytes, randomWeights, tensorsOf } from './make.ts'
 
 const ADAPTER = { rank: 2, alpha: 6, targets: ['q_proj', 'v_proj', 'down_proj'] } as const
