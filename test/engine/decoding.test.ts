@@ -2,10 +2,9 @@
 
 import { expect, test } from 'vitest'
 import { type GenerateCall, generateBy, type Steering } from '../../daemon/engine/core.ts'
+import { decode } from '../../daemon/engine/decoding/decoding.ts'
+import type { SequenceCache } from '../../daemon/engine/decoding/sequence-cache.ts'
 import type { GenerateRequest, Sample } from '../../daemon/engine/engine.ts'
-import { decode } from '../../daemon/engine/onnx/decoding/decoding.ts'
-import type { SequenceCache } from '../../daemon/engine/onnx/decoding/sequence-cache.ts'
-import { createWriter } from '../../daemon/engine/sampling/writer.ts'
 import { randomTokens, SPEC } from './model.ts'
 
 const settings = { temperature: 1, stopTokens: [] }
@@ -94,8 +93,7 @@ async function run(arriving: readonly Arriving[], { readAtOnce = 2048, spec = SP
     {
       ...{ spec, readAtOnce },
       createCache,
-      writerOf: ({ request, steering: { onToken } }) =>
-        createWriter(request, { vocabulary: SPEC.vocabulary, labels: { version: 0 }, onToken }),
+      labels: { version: 0 },
     },
   )
   return { asked, answered, written, errors }
@@ -210,8 +208,7 @@ test('logits that are not finite refuse the calls that read them', async () => {
       spec: SPEC,
       readAtOnce: 2048,
       createCache: () => ({ ...bad, slots: 1, capacity: 9, read }),
-      writerOf: ({ request }) =>
-        createWriter(request, { vocabulary: SPEC.vocabulary, labels: { version: 0 } }),
+      labels: { version: 0 },
     }),
   )
   await expect(generate(request([promptOf(0)], 4))).rejects.toThrow(/not finite/)

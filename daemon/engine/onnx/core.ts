@@ -1,9 +1,10 @@
 // The ONNX engine, in the thread that creates it. `worker.ts` runs it in a thread; `index.ts` is what the daemon uses.
 
 import type { Core, Decoding } from '../core.ts'
-import { createWriter, type Labels } from '../sampling/writer.ts'
+import { decode } from '../decoding/decoding.ts'
+import { DEFAULT_SLOTS } from '../decoding/slots.ts'
+import type { Labels } from '../sampling/writer.ts'
 import { type BackEnd, createTensorCore, type OpenModel } from '../tensor-core.ts'
-import { decode } from './decoding/decoding.ts'
 import type { Arena } from './host/arena.ts'
 import type { SamplingPrecision } from './index.ts'
 import { INITIAL, type Precision } from './loss-scale.ts'
@@ -12,7 +13,7 @@ import type { DeviceTensors } from './resident/device-tensors.ts'
 import { sharesFixed } from './runtime/frozen.ts'
 import type { HeldMemory } from './runtime/held.ts'
 import { PROVIDERS, type Provider } from './runtime/provider.ts'
-import { DEFAULT_SLOTS, type Room } from './runtime/room.ts'
+import type { Room } from './runtime/room.ts'
 import { createRuntime, type Feeds } from './runtime/runtime.ts'
 import { score } from './score.ts'
 import { gradientInto, type StepParts } from './step.ts'
@@ -132,9 +133,8 @@ function computationsOf<Tensors>(
       return decode(decoding, {
         spec,
         readAtOnce: room.microBatchTokens,
+        labels,
         createCache: (size) => createCache(size, parameters),
-        writerOf: ({ request, steering: { onToken } }) =>
-          createWriter(request, { vocabulary: spec.vocabulary, labels, onToken }),
       })
     },
     ...(forget && { forget }),

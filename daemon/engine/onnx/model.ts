@@ -4,10 +4,10 @@
 // device.
 
 import { type DecoderSpec, frozenShapes, trainableShapes } from '../decoder.ts'
+import type { CacheSize, SequenceCache } from '../decoding/sequence-cache.ts'
 import { holdFrozen } from '../inputs.ts'
 import { KEPT_BYTES } from '../sampler.ts'
 import { asFloats, type BaseWeights } from '../stored/stored.ts'
-import type { CacheSize, SequenceCache } from './decoding/sequence-cache.ts'
 import type { Packing } from './graph/ops.ts'
 import { type Arena, layoutOf } from './host/arena.ts'
 import { createHostCache } from './host/cache.ts'

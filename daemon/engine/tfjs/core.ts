@@ -1,15 +1,15 @@
 // The TensorFlow.js engine, in the thread that creates it. All tensors but the model's are freed before a call returns.
 
 import { WaggleError } from '../../../protocol/errors.ts'
-import type { Core, Decoding } from '../core.ts'
+import type { Core } from '../core.ts'
 import { frozenShapes, trainableShapes } from '../decoder.ts'
+import { decode } from '../decoding/decoding.ts'
 import { checkSequences } from '../inputs.ts'
-import { createWriter, type Labels } from '../sampling/writer.ts'
 import { asFloats, isStored, type Stored } from '../stored/stored.ts'
 import { type BackEnd, createTensorCore, reportOf } from '../tensor-core.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
+import { createCache } from './cache.ts'
 import type { Model } from './decoder.ts'
-import { generate } from './generate.ts'
 import { score } from './score.ts'
 import { type Tensors, tensorSpace } from './space.ts'
 import { gradientsOf } from './training.ts'
@@ -52,7 +52,11 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
         },
 
         score: async (request, weights) => score(request, modelOf(weights), microBatchTokens),
-        decode: (decoding, weights, labels) => serve(decoding, () => modelOf(weights), labels),
+        decode: (decoding, weights, labels) =>
+          decode(decoding, {
+            ...{ spec, labels, readAtOnce: microBatchTokens },
+            createCache: (size) => createCache(size, () => modelOf(weights)),
+          }),
         close: () => tf.dispose(frozen as never),
       }
     },
@@ -64,18 +68,4 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
 /** A copy, because some backends keep the array that they are given. */
 function floatsOf(values: Float32Array | Stored): Float32Array {
   return isStored(values) ? asFloats(values) : values.slice()
-}
-
-/** Serves calls one after another, because this engine's cache has no slots that other calls could join. */
-async function serve({ newCalls, takeWeights }: Decoding, model: () => Model, labels: Labels): Promise<void> {
-  const { vocabulary } = model().spec
-  for (let calls = [...newCalls()]; calls.length > 0; calls.push(...newCalls())) {
-    const { request, steering, answer, refuse } = calls.shift()!
-    try {
-      const write = createWriter(request, { vocabulary, labels, onToken: steering.onToken })
-      answer(await generate(request, model, { steering, write, takeWeights }))
-    } catch (error) {
-      refuse(error)
-    }
-  }
 }

@@ -2,6 +2,7 @@
 // TensorFlow's own gradient rules. This is why the other engine can be tested against it.
 
 import { adapterNames, type DecoderSpec, rotaryTables, windowOf } from '../decoder.ts'
+import { MASKED } from '../decoding/cache-mask.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
 
 export interface Model {
@@ -35,11 +36,18 @@ interface DecoderInput {
   angles: { full: Angles; local: Angles }
   /** [batch or 1, 1, length, past + length]: 0 where a token may attend, a large negative number elsewhere. */
   bias: Tensor
+  /** The same for layers with a sliding window; by default, a key's distance is the number of keys between. */
+  localBias?: Tensor | undefined
   /** Keys and values of earlier tokens, by layer. */
   past?: readonly LayerCache[]
 }
 
-export const MASKED = -1e9
+/** Each of `length` tokens attends to itself and those before it. */
+export function causalBias(tf: Tensorflow, length: number): Tensor {
+  const bias = new Float32Array(length * length)
+  for (let i = 0; i < length; i++) bias.fill(MASKED, i * length + i + 1, (i + 1) * length)
+  return tf.tensor(bias, [1, 1, length, length])
+}
 
 /** The rotary angles of `positions` [batch * length]. */
 export function anglesOf(
@@ -67,7 +75,7 @@ function withinWindow(tf: Tensorflow, bias: Tensor, length: number, window: numb
   return tf.add(bias, tf.tensor(far, [1, 1, length, seen]))
 }
 
-/** The final residual stream [batch * length, width], and every layer's keys and values, those of the past first. */
+/** The final residual stream [batch * length, width], and the new tokens' keys and values of every layer. */
 export function forward(model: Model, input: DecoderInput): { hidden: Tensor; cache: LayerCache[] } {
   const { tf, spec, parameters } = model
   const cache: LayerCache[] = []
@@ -75,7 +83,7 @@ export function forward(model: Model, input: DecoderInput): { hidden: Tensor; ca
   const near = local && {
     ...input,
     angles: { ...input.angles, full: input.angles.local },
-    bias: withinWindow(tf, input.bias, input.length, local.window),
+    bias: input.localBias ?? withinWindow(tf, input.bias, input.length, local.window),
   }
   let x = gatherRows(tf, parameters['model.embed_tokens.weight']!, input.tokens)
   if (spec.embeddingScale !== undefined) x = tf.mul(x, spec.embeddingScale)
@@ -145,8 +153,9 @@ function attention(
   const queries = byHead('q', heads)
   const join = (before: Tensor | undefined, now: Tensor): Tensor =>
     before ? tf.concat([before, now], 2) : now
-  const keys = join(past?.[layer]?.keys, byHead('k', kvHeads))
-  const values = join(past?.[layer]?.values, byHead('v', kvHeads))
+  const fresh: LayerCache = { keys: byHead('k', kvHeads), values: byHead('v', kvHeads) }
+  const keys = join(past?.[layer]?.keys, fresh.keys)
+  const values = join(past?.[layer]?.values, fresh.values)
   const seen = keys.shape[2]!
   // Query heads that share a key/value head are adjacent, so together they form one matrix with more rows.
   const grouped = tf.reshape(queries, [batch, kvHeads, (heads / kvHeads) * length, headWidth])
@@ -155,7 +164,7 @@ function attention(
   const weights = tf.softmax(tf.add(tf.reshape(scores, [batch, heads, length, seen]), bias))
   const mixed = tf.matMul(tf.reshape(weights, [batch, kvHeads, (heads / kvHeads) * length, seen]), values)
   const byToken = tf.transpose(tf.reshape(mixed, [batch, heads, length, headWidth]), [0, 2, 1, 3])
-  return { context: tf.reshape(byToken, [batch * length, heads * headWidth]), cache: { keys, values } }
+  return { context: tf.reshape(byToken, [batch * length, heads * headWidth]), cache: fresh }
 }
 
 /** x Wᵀ + b; W is [out, in]. */

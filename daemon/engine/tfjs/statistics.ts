@@ -3,7 +3,7 @@
 import { DIVERGENCE } from '../trainer.ts'
 import type { Tensor } from './backend.ts'
 import type { Batch } from './batch.ts'
-import { anglesOf, finalNorm, forward, gatherRows, logitsOf, MASKED, type Model } from './decoder.ts'
+import { anglesOf, causalBias, finalNorm, forward, gatherRows, logitsOf, type Model } from './decoder.ts'
 import { divergenceOf, type Teacher } from './divergence.ts'
 import { detach } from './objective.ts'
 
@@ -84,13 +84,11 @@ function logsOf(model: Model, states: Tensor, temperature: number): Tensor {
 function statesOf(model: Model, { members, length, width, tokens, positions, sources }: Batch): Tensor {
   const { tf, spec } = model
   const rows = members.length
-  const bias = new Float32Array(length * length)
-  for (let i = 0; i < length; i++) bias.fill(MASKED, i * length + i + 1, (i + 1) * length)
   const { hidden } = forward(model, {
     batch: rows,
     length,
     tokens: tf.tensor(tokens, [rows * length], 'int32'),
-    bias: tf.tensor(bias, [1, 1, length, length]),
+    bias: causalBias(tf, length),
     angles: anglesOf(tf, spec, positions, rows),
   })
   return finalNorm(model, gatherRows(tf, hidden, tf.tensor(sources, [rows * width], 'int32')))

@@ -77,7 +77,7 @@ const FIT = {
   /** Bytes of the sampler's packed copy per byte of blocks. */
   packed: 1.1,
 }
-/** Prompts read at once; see engine/onnx/decoding. */
+/** Prompts read at once; see engine/decoding. */
 const PROMPTS_AT_ONCE = 16
 
 export function estimateMemory(spec: DecoderSpec, work: Work): MemoryEstimate {

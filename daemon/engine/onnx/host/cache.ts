@@ -2,8 +2,8 @@
 // which are then written into the cache. Nothing else is copied.
 
 import type { DecoderSpec } from '../../decoder.ts'
-import { createCacheMask, fedPositions, localBias } from '../decoding/cache-mask.ts'
-import type { CacheSize, PromptTokens, ReadPrompt, SequenceCache } from '../decoding/sequence-cache.ts'
+import { createCacheMask, fedPositions, localBias } from '../../decoding/cache-mask.ts'
+import type { CacheSize, PromptTokens, ReadPrompt, SequenceCache } from '../../decoding/sequence-cache.ts'
 import type { Feeds } from '../runtime/runtime.ts'
 import type { KeptSequences, Piece } from './kept.ts'
 import { graphFor, type ReadingParts, readBeginning, readPrompts, takeUnlike } from './reading.ts'

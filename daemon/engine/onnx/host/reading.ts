@@ -1,8 +1,8 @@
 // Reads prompts: whole, or only what follows a beginning whose keys and values are known.
 
 import type { DecoderSpec } from '../../decoder.ts'
+import { MASKED } from '../../decoding/cache-mask.ts'
 import { buildSampling } from '../decoder/sampling.ts'
-import { MASKED } from '../decoding/cache-mask.ts'
 import type { Packing } from '../graph/ops.ts'
 import type { CompiledGraph, Data, Feeds, Runtime } from '../runtime/runtime.ts'
 import { type Piece, type Stretch, sharedLength, WORTHWHILE } from './kept.ts'

@@ -1,21 +1,21 @@
 // The KV cache of running sequences, on the device. The host tracks which slot holds which positions.
 
 import type { DecoderSpec } from '../../decoder.ts'
+import { createCacheMask, fedPositions, localBias } from '../../decoding/cache-mask.ts'
+import type { CacheSize, PromptTokens, ReadPrompt, SequenceCache } from '../../decoding/sequence-cache.ts'
+import { sharedBy } from '../../decoding/shared.ts'
 import { buildSampling } from '../decoder/sampling.ts'
-import { createCacheMask, fedPositions, localBias } from '../decoding/cache-mask.ts'
-import type { CacheSize, PromptTokens, ReadPrompt, SequenceCache } from '../decoding/sequence-cache.ts'
 import { packPrompts } from '../host/reading.ts'
 import type { Feeds, Held, Runtime } from '../runtime/runtime.ts'
 import { release } from './device-tensors.ts'
 import { buildDecode, buildLoad, buildResize } from './sampling.ts'
 
-/** Prompts that were read together. Their memory is freed with the last of them. */
+/** Prompts that were read together. */
 interface PromptBatch {
   size: number
   length: number
   /** `keys.i`, `values.i`: [size, kvHeads, length, headWidth]. */
   tensors: Record<string, Held>
-  users: number
 }
 
 interface DevicePrompt extends ReadPrompt {
@@ -130,29 +130,23 @@ async function readBatch(
 ): Promise<DevicePrompt[]> {
   const { feeds, length } = packPrompts(prompts.map(({ tokens }) => ({ tokens })))
   const graph = await runtime.compile('sampling', () => buildSampling(spec, { hasPast: false }))
-  const size = prompts.length
   const batch: PromptBatch = {
-    size,
+    size: prompts.length,
     length,
-    tensors: makeTensors(size, length, spec, runtime),
-    users: size,
+    tensors: makeTensors(prompts.length, length, spec, runtime),
   }
-  const out = await graph.run({ ...weights, ...feeds }, { batch: size, length }, updates(batch.tensors))
-  return prompts.map(({ tokens }, row): DevicePrompt => {
-    let isReleased = false
-    return {
+  const sizes = { batch: batch.size, length }
+  const out = await graph.run({ ...weights, ...feeds }, sizes, updates(batch.tensors))
+  const userOf = sharedBy(batch.size, () => release(batch.tensors))
+  return prompts.map(
+    ({ tokens }, row): DevicePrompt => ({
       length: tokens.length,
       logits: out.logits!.slice(row * spec.vocabulary, (row + 1) * spec.vocabulary),
       batch,
       row,
-      release() {
-        if (isReleased) return
-        isReleased = true
-        batch.users -= 1
-        if (batch.users === 0) release(batch.tensors)
-      },
-    }
-  })
+      release: userOf(),
+    }),
+  )
 }
 
 /** The same places, under the names of a graph's outputs. */

@@ -15,8 +15,6 @@ export interface Room {
   free?: () => Promise<void>
 }
 
-export const DEFAULT_SLOTS = 64
-
 /** Lower limits: smaller sizes are not tried. */
 const MIN = { microBatchTokens: 32, slots: 4 } as const
 type Portion = keyof typeof MIN

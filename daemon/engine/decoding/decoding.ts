@@ -4,9 +4,9 @@
 // Each sequence has its own random numbers (`random.ts`), so what it writes does not depend on the others, apart from
 // rounding, which differs with the number of rows in a matmul.
 
-import type { Decoding, GenerateCall } from '../../core.ts'
-import type { DecoderSpec } from '../../decoder.ts'
-import type { Writer } from '../../sampling/writer.ts'
+import type { Decoding } from '../core.ts'
+import type { DecoderSpec } from '../decoder.ts'
+import type { Labels } from '../sampling/writer.ts'
 import { createMembers, type Members } from './members.ts'
 import { createPrompts, type Prompts } from './prompts.ts'
 import type { CacheSize, ReadPrompt, SequenceCache } from './sequence-cache.ts'
@@ -17,7 +17,8 @@ interface DecodingParts {
   /** Most prompt tokens read side by side, padding included. A single prompt may have more. */
   readAtOnce: number
   createCache(size: CacheSize): SequenceCache
-  writerOf(call: GenerateCall): Writer
+  /** Read for each token, because the weights may change. */
+  labels: Labels
 }
 
 export async function decode({ newCalls, takeWeights }: Decoding, parts: DecodingParts): Promise<void> {

@@ -1,6 +1,6 @@
 // Which positions of a KV cache hold tokens.
 
-import type { DecoderSpec } from '../../decoder.ts'
+import type { DecoderSpec } from '../decoder.ts'
 import type { CacheSize } from './sequence-cache.ts'
 
 export const MASKED = -1e9

@@ -1,7 +1,7 @@
 // The prompts of all calls that are decoded. Each distinct prompt is read once for all sequences that start from it, such
 // as those of a group.
 
-import type { GenerateRequest } from '../../engine.ts'
+import type { GenerateRequest } from '../engine.ts'
 import type { PromptTokens, ReadPrompt, SequenceCache } from './sequence-cache.ts'
 
 /** Most prompts read side by side. */

@@ -1,9 +1,12 @@
 // The slots of the cache, each with the sequence that is decoded in it. Their number grows and shrinks with the number of
 // sequences.
 
-import type { Sequence } from '../../sampling/writer.ts'
+import type { Sequence } from '../sampling/writer.ts'
 import type { Member } from './member.ts'
 import type { CacheSize, ReadPrompt, SequenceCache } from './sequence-cache.ts'
+
+/** Most sequences side by side, if a call does not say. */
+export const DEFAULT_SLOTS = 64
 
 /** The cache shrinks only after this many steps in which a smaller one would do: more sequences may come soon. */
 const PATIENCE = 4

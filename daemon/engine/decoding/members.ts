@@ -1,14 +1,13 @@
 // The calls that are decoded together: their samples, which of them start next, and their ends.
 
-import type { GenerateCall } from '../../core.ts'
-import type { DecoderSpec } from '../../decoder.ts'
-import { checkPrompts } from '../../inputs.ts'
-import { createEndings } from '../../sampling/endings.ts'
-import type { Sequence, Writer } from '../../sampling/writer.ts'
-import { DEFAULT_SLOTS } from '../runtime/room.ts'
+import type { GenerateCall } from '../core.ts'
+import type { DecoderSpec } from '../decoder.ts'
+import { checkPrompts } from '../inputs.ts'
+import { createEndings } from '../sampling/endings.ts'
+import { createWriter, type Labels, type Sequence } from '../sampling/writer.ts'
 import type { Member } from './member.ts'
 import type { Prompts } from './prompts.ts'
-import type { Demand, Slots } from './slots.ts'
+import { DEFAULT_SLOTS, type Demand, type Slots } from './slots.ts'
 
 /** Tokens by which the room of an interactive call grows. */
 const GROWTH = 256
@@ -17,7 +16,7 @@ const isInteractive = ({ call }: Member): boolean => call.request.isInteractive 
 
 interface MembersParts {
   spec: DecoderSpec
-  writerOf(call: GenerateCall): Writer
+  labels: Labels
   prompts: Prompts
   slots: Slots
 }
@@ -34,7 +33,7 @@ export interface Members {
   takeEnds(): void
 }
 
-export function createMembers({ spec, writerOf, prompts, slots }: MembersParts): Members {
+export function createMembers({ spec, labels, prompts, slots }: MembersParts): Members {
   const members = new Set<Member>()
 
   /**
@@ -98,7 +97,8 @@ export function createMembers({ spec, writerOf, prompts, slots }: MembersParts):
       const { request, steering } = call
       try {
         const longest = checkPrompts(request, spec)
-        const write = writerOf(call)
+        const { onToken } = steering
+        const write = createWriter(request, { vocabulary: spec.vocabulary, labels, onToken })
         const endings = createEndings(request.samples.length, { write, steering })
         const promptOf = request.samples.map(({ prompt }) => prompts.wait(prompt, request))
         // Samples start in the order of their prompts, so that a prompt's keys and values can be dropped early.

@@ -1,8 +1,8 @@
 // A call whose samples are decoded.
 
-import type { GenerateCall } from '../../core.ts'
-import type { Endings } from '../../sampling/endings.ts'
-import type { Writer } from '../../sampling/writer.ts'
+import type { GenerateCall } from '../core.ts'
+import type { Endings } from '../sampling/endings.ts'
+import type { Writer } from '../sampling/writer.ts'
 import type { Prompt } from './prompts.ts'
 
 export interface Member {
