@@ -6,13 +6,8 @@ import type { Engine, GenerateOptions, WithProgress } from '../engine.ts'
 import type { EngineInfo } from '../opening.ts'
 import type { Weights } from '../weights.ts'
 import { type EngineWorkerOptions, openProcess, openThread } from './engine-worker.ts'
-import {
-  PLAIN_CALLS,
-  type PlainCall,
-  type StartReport,
-  type WorkerCall,
-  type WorkerReply,
-} from './messages.ts'
+import { PLAIN_CALLS, type PlainCall, type StartReport, type WorkerCall } from './messages.ts'
+import { createPending } from './pending.ts'
 
 interface EngineThreadOptions extends EngineWorkerOptions {
   /** Run in a separate process instead of a thread. */
@@ -41,62 +36,20 @@ export function createEngineThread({
   onNotice,
   ...where
 }: EngineThreadOptions): EngineThread {
-  const pending = new Map<
-    number,
-    { resolve(value: unknown): void; reject(error: Error): void } & Pick<
-      GenerateOptions,
-      'onToken' | 'onDrawn' | 'onFinish'
-    > &
-      WithProgress
-  >()
+  const pending = createPending({ onNotice })
   let lastId = 0
   let lastEngine = 0
   const open = new Set<number>()
   let dead: Error | undefined
   let isEnding = false
 
-  const fail = (error: Error): void => {
-    dead ??= error
-    for (const { reject } of pending.values()) reject(dead)
-    pending.clear()
-  }
-  const onReply = ({ id, drawn, finished, progress, notice, value, error }: WorkerReply): void => {
-    if (notice !== undefined) {
-      onNotice?.(notice)
-      return
-    }
-    if (drawn) {
-      for (const { call, ...token } of drawn) pending.get(call)?.onToken?.(token)
-      return
-    }
-    const call = pending.get(id)
-    if (progress !== undefined) {
-      call?.onProgress?.(progress)
-      call?.onDrawn?.(progress)
-      return
-    }
-    if (finished) {
-      call?.onFinish?.(finished.sample, finished.written)
-      return
-    }
-    pending.delete(id)
-    if (!call) return
-    if (error) {
-      const { code, message, hint, data } = error
-      call.reject(
-        new WaggleError(code, message, {
-          ...(hint === undefined ? {} : { hint }),
-          ...(data === undefined ? {} : { data }),
-        }),
-      )
-    } else call.resolve(value)
-  }
-  const onEnd = (reason: string | undefined): void =>
+  const onEnd = (reason: string | undefined): void => {
     // The engine's state is lost, so whatever the reason, this counts as a device failure.
-    fail(
-      reason === undefined ? closed() : new WaggleError('E_ENGINE', reason, { data: { trouble: 'device' } }),
-    )
-  const worker = (isProcess ? openProcess : openThread)(where, { onReply, onEnd })
+    dead ??=
+      reason === undefined ? closed() : new WaggleError('E_ENGINE', reason, { data: { trouble: 'device' } })
+    pending.fail(dead)
+  }
+  const worker = (isProcess ? openProcess : openThread)(where, { onReply: pending.onReply, onEnd })
 
   const call = <T>(
     engine: number,
@@ -109,7 +62,7 @@ export function createEngineThread({
     const abort = (): void => worker.cut({ id })
     let unlisten: (() => void) | undefined
     return new Promise<unknown>((resolve, reject) => {
-      pending.set(id, { resolve, reject, ...told })
+      pending.add(id, { resolve, reject, ...told })
       worker.hold(true)
       if (signal?.aborted) abort()
       signal?.addEventListener('abort', abort, { once: true })
@@ -141,46 +94,10 @@ export function createEngineThread({
     engine(info) {
       const id = ++lastEngine
       open.add(id)
-      const ask = <T>(body: CallBody, options?: GenerateOptions & WithProgress): Promise<T> =>
-        open.has(id) ? call(id, body, options) : Promise.reject(closed())
+      const ask: Ask = (body, options) => (open.has(id) ? call(id, body, options) : Promise.reject(closed()))
       return {
         info,
-        // Pick the request's fields: callers may pass objects with more fields, such as a whole model, and not all of
-        // these can be cloned.
-        open: ({ spec, weights, optimizer, version, pieces }) =>
-          ask({
-            method: 'open',
-            request: {
-              spec,
-              weights,
-              ...(optimizer ? { optimizer } : {}),
-              ...(version === undefined ? {} : { version }),
-              ...(pieces ? { pieces } : {}),
-            },
-          }),
-        generate(request, options = {}) {
-          const tells = {
-            tokens: options.onToken !== undefined,
-            counts: options.onDrawn !== undefined,
-            finishes: options.onFinish !== undefined,
-          }
-          return ask({ method: 'generate', request, tells }, options)
-        },
-        ...(Object.fromEntries(
-          PLAIN_CALLS.map((method) => [
-            method,
-            // Functions cannot be sent.
-            ({ onProgress, ...request }: WithProgress = {}) =>
-              ask({ method, request, ...(onProgress ? { tellsProgress: true } : {}) } as CallBody, {
-                onProgress,
-              }),
-          ]),
-        ) as unknown as Pick<Engine, PlainCall>),
-        setWeights: (
-          weights: Weights,
-          version?: number,
-          { isInFlight = false }: { isInFlight?: boolean } = {},
-        ) => ask<void>({ method: 'setWeights', request: { weights, version, isInFlight } }),
+        ...askedCalls(ask),
         async close() {
           if (!dead && open.has(id)) await ask({ method: 'close' })
           open.delete(id)
@@ -188,6 +105,46 @@ export function createEngineThread({
         },
       }
     },
+  }
+}
+
+type Ask = <T>(body: CallBody, options?: GenerateOptions & WithProgress) => Promise<T>
+
+function askedCalls(ask: Ask): Omit<Engine, 'info' | 'close'> {
+  return {
+    // Pick the request's fields: callers may pass objects with more fields, such as a whole model, and not all of these
+    // can be cloned.
+    open: ({ spec, weights, optimizer, version, pieces }) =>
+      ask({
+        method: 'open',
+        request: {
+          spec,
+          weights,
+          ...(optimizer ? { optimizer } : {}),
+          ...(version === undefined ? {} : { version }),
+          ...(pieces ? { pieces } : {}),
+        },
+      }),
+    generate(request, options = {}) {
+      const tells = {
+        tokens: options.onToken !== undefined,
+        counts: options.onDrawn !== undefined,
+        finishes: options.onFinish !== undefined,
+      }
+      return ask({ method: 'generate', request, tells }, options)
+    },
+    ...(Object.fromEntries(
+      PLAIN_CALLS.map((method) => [
+        method,
+        // Functions cannot be sent.
+        ({ onProgress, ...request }: WithProgress = {}) =>
+          ask({ method, request, ...(onProgress ? { tellsProgress: true } : {}) } as CallBody, {
+            onProgress,
+          }),
+      ]),
+    ) as unknown as Pick<Engine, PlainCall>),
+    setWeights: (weights: Weights, version?: number, { isInFlight = false }: { isInFlight?: boolean } = {}) =>
+      ask<void>({ method: 'setWeights', request: { weights, version, isInFlight } }),
   }
 }
 

@@ -2,10 +2,10 @@
 // `worker.ts`, which creates its cores.
 
 import { WaggleError } from '../../../protocol/errors.ts'
-import type { Core, GenerateCall } from '../core.ts'
-import type { DrawnToken, GenerateRequest } from '../engine.ts'
+import type { Core } from '../core.ts'
 import { createCuts } from './cuts.ts'
 import { createInFlight } from './in-flight.ts'
+import { joinCalls } from './joining.ts'
 import { openLine } from './line.ts'
 import type { StartReport, WorkerCall } from './messages.ts'
 
@@ -82,73 +82,15 @@ export function serveCore<Options>(
 
   /** Decodes the calls of `generate` at the head of the queue together with those that arrive meanwhile. */
   const decode = async (engine: number, queue: WorkerCall[], interleaves: boolean): Promise<void> => {
-    const open = new Map<number, GenerateRequest>()
-    const drawn: (DrawnToken & { call: number })[] = []
-    const tell = (): void => {
-      if (drawn.length > 0) line.send({ id: 0, drawn: drawn.splice(0) })
-    }
-    const listenerOf = ({ id, request, tells }: GenerateListening): Listener | undefined => {
-      const counts = tells.counts && counted(request, (progress) => line.send({ id, progress }))
-      if (tells.tokens)
-        return (token) => {
-          drawn.push({ ...token, call: id })
-          if (counts) counts()
-        }
-      return counts || undefined
-    }
-    const joining = ({ id, request, tells }: GenerateMessage): GenerateCall => {
-      open.set(id, request)
-      return {
-        request,
-        steering: {
-          isAborted: () => cuts.isAborted(id),
-          newCuts: () => cuts.newCuts(id),
-          onToken: listenerOf({ id, request, tells }),
-          onFinish: tells.finishes
-            ? (sample, written) => {
-                tell()
-                line.send({ id, finished: { sample, written } })
-              }
-            : undefined,
-        },
-        answer(samples) {
-          tell()
-          open.delete(id)
-          answer(id, samples)
-        },
-        refuse(error) {
-          tell()
-          open.delete(id)
-          refuse(id, error)
-        },
-      }
-    }
-    const isOnlyInteractive = (): boolean => [...open.values()].every((request) => request.isInteractive)
-    /**
-     * Stops at a call of another kind: that call waits for the earlier ones, and later ones wait for it. Only interactive
-     * calls overtake it, as long as it has to wait for others anyway.
-     */
-    const newCalls = (): GenerateCall[] => {
-      const calls: GenerateCall[] = []
-      for (let next = queue[0]; next?.method === 'generate' && next.engine === engine; next = queue[0]) {
-        queue.shift()
-        calls.push(joining(next))
-      }
-      if (isOnlyInteractive()) return calls
-      for (const next of queue.filter((call) => overtakes(call, queue, engine))) {
-        queue.splice(queue.indexOf(next), 1)
-        calls.push(joining(next as GenerateMessage))
-      }
-      return calls
-    }
+    const joined = joinCalls({ engine, queue }, { line, cuts, answer, refuse })
     const takeWeights = async (): Promise<boolean> => {
-      tell()
+      joined.tell()
       // If steps are synchronous, messages can arrive only while this yields.
       if (!interleaves) await new Promise((resolve) => setImmediate(resolve))
       let changed = await inFlight.take(engine)
       // What only interactive calls write may change its weights at any time.
       for (let next = queue[0]; next?.method === 'setWeights' && next.engine === engine; next = queue[0]) {
-        if (!isOnlyInteractive()) break
+        if (!joined.isOnlyInteractive()) break
         queue.shift()
         changed = (await serve(next)) || changed
       }
@@ -156,11 +98,9 @@ export function serveCore<Options>(
     }
     try {
       const { createCore } = await started
-      await coreOf(engine, createCore).decode({ newCalls, takeWeights })
+      await coreOf(engine, createCore).decode({ newCalls: joined.newCalls, takeWeights })
     } catch (error) {
-      // Calls that had not joined wait for the next `decode`. If no call had joined, refuse them, too.
-      if (open.size === 0) newCalls()
-      for (const id of [...open.keys()]) refuse(id, error)
+      joined.refuseAll(error)
     }
   }
 
@@ -195,29 +135,6 @@ export function serveCore<Options>(
   })
 }
 
-/** An interactive call overtakes all but calls that open or close the engine. */
-function overtakes(call: WorkerCall, queue: readonly WorkerCall[], engine: number): boolean {
-  if (call.method !== 'generate' || call.engine !== engine || !call.request.isInteractive) return false
-  const before = queue.slice(0, queue.indexOf(call))
-  return before.every((one) => one.engine !== engine || (one.method !== 'open' && one.method !== 'close'))
-}
-
-type GenerateMessage = Extract<WorkerCall, { method: 'generate' }>
-type GenerateListening = Pick<GenerateMessage, 'id' | 'request' | 'tells'>
-type Listener = (token: DrawnToken) => void
-
-/** Most messages about the number of tokens that one call has drawn. */
-const COUNT_MESSAGES = 128
-
-/** Counts drawn tokens, and tells now and then how many they are. */
-function counted({ samples, maxNewTokens }: GenerateRequest, tell: (tokens: number) => void): () => void {
-  const every = Math.ceil((samples.length * maxNewTokens) / COUNT_MESSAGES)
-  let tokens = 0
-  return () => {
-    tokens += 1
-    if (tokens % every === 0) tell(tokens)
-  }
-}
 type PlainCallMessage = Exclude<WorkerCall, { method: 'generate' }>
 
 function perform(core: Core, call: Exclude<PlainCallMessage, { method: 'start' }>): unknown {
