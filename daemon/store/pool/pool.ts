@@ -2,10 +2,9 @@
 // database. It counts uses and remembers IDs. Callers decide which groups are worth training on.
 
 import type { Group } from '../../../protocol/train/index.ts'
-import { readRecord, writeRecord } from '../../../protocol/train/record.ts'
 import type { Database } from '../database/database.ts'
 import type { Log } from '../log.ts'
-import { crowdedOut } from './crowd.ts'
+import { openEntries } from './entries.ts'
 import { type OwnOrForeign, type PoolEntry, select, type Wanted } from './pool-select.ts'
 import { createSeen } from './seen.ts'
 
@@ -42,20 +41,6 @@ export interface Pool {
   flush(): Promise<void>
 }
 
-interface Kept extends PoolEntry {
-  uses: number
-  lastUsed: number
-  /** Encoded size. */
-  bytes: number
-}
-
-/** Groups of earlier formats are dropped when the pool is loaded. Change it when the fields of a group change. */
-const FORMAT = 'group/3'
-/**
- * Bytes deleted before the database is compacted: LevelDB itself frees their space only much later.
- */
-const COMPACT_BYTES = 64 * 1024 * 1024
-
 export async function createPool(
   { capacityGroups, capacityBytes = 256 * 1024 * 1024, capacitySeen = 65_536 }: PoolOptions,
   {
@@ -64,75 +49,14 @@ export async function createPool(
     isKnown = () => false,
   }: { database: Database; log: Log; isKnown?: ((author: string) => boolean) | undefined },
 ): Promise<Pool> {
-  const groups = database.namespace('group')
-  const uses = database.namespace('group-use')
   const seen = await createSeen({ capacity: capacitySeen }, { database })
-  /** In order of arrival. */
-  const kept = { own: new Map<string, Kept>(), foreign: new Map<string, Kept>() }
-  const bytes = { own: 0, foreign: 0 }
+  const entries = await openEntries(
+    { capacityGroups, capacityBytes },
+    { database, log, isKnown, onLoaded: (id) => seen.add(id) },
+  )
+  const { kept, bytes, find, drop } = entries
   /** Used since the last successful flush of the database; at most the capacity of `seen`. */
   const unwritten = new Set<string>()
-  let sequence = 0
-  let deletedBytes = 0
-
-  const find = (id: string) => kept.own.get(id) ?? kept.foreign.get(id)
-
-  function insert(entry: Kept): void {
-    kept[entry.origin].set(entry.group.id, entry)
-    bytes[entry.origin] += entry.bytes
-    const entries = kept[entry.origin]
-    const isTooMuch = (): boolean =>
-      entries.size > capacityGroups || (bytes[entry.origin] > capacityBytes && entries.size > 1)
-    while (isTooMuch()) {
-      const [oldest] = entries.values()
-      drop(entry.origin === 'own' ? oldest! : crowdedOut(entries.values(), { isKnown }))
-    }
-  }
-
-  function drop({ group, origin, sequence: at, bytes: size }: Kept): void {
-    kept[origin].delete(group.id)
-    bytes[origin] -= size
-    groups.write(keyOf(at, origin), undefined)
-    uses.write(keyOf(at, origin), undefined)
-    deletedBytes += size
-    if (deletedBytes < COMPACT_BYTES) return
-    deletedBytes = 0
-    database.compact('group').catch((error) => log('warn', `compaction failed: ${(error as Error).message}`))
-  }
-
-  // Loads the pool from disk.
-  const used = new Map<string, [uses: number, lastUsed: number]>()
-  for await (const [key, value] of uses.entries()) {
-    const view = new DataView(value.buffer, value.byteOffset, value.byteLength)
-    if (value.byteLength === 16) used.set(key, [view.getFloat64(0), view.getFloat64(8)])
-  }
-  const dropped = new Map<string, number>()
-  for await (const [key, record] of groups.entries()) {
-    const match = /^(\d+)-(own|foreign)$/.exec(key)
-    try {
-      if (!match) throw new Error('its key is of another kind')
-      const group = readRecord(FORMAT, record) as Group
-      const [times, lastUsed] = used.get(key) ?? [0, -1]
-      used.delete(key)
-      sequence = Number(match[1])
-      seen.add(group.id)
-      insert({
-        group,
-        origin: match[2] as OwnOrForeign,
-        uses: times,
-        lastUsed,
-        sequence,
-        bytes: record.length,
-      })
-    } catch (error) {
-      const { message } = error as Error
-      dropped.set(message, (dropped.get(message) ?? 0) + 1)
-      groups.write(key, undefined)
-    }
-  }
-  for (const [why, count] of dropped)
-    log('warn', `${count} group${count === 1 ? ' was' : 's were'} dropped from the pool: ${why}`)
-  for (const key of used.keys()) uses.write(key, undefined)
 
   return {
     add(group, origin) {
@@ -141,9 +65,7 @@ export async function createPool(
         if (known) drop(known)
         seen.add(group.id)
       } else if (known || !seen.add(group.id)) return false
-      const record = writeRecord(FORMAT, group)
-      groups.write(keyOf(++sequence, origin), record)
-      insert({ group, origin, uses: 0, lastUsed: -1, sequence, bytes: record.length })
+      entries.add(group, origin)
       return true
     },
     hasSeen: (id) => seen.has(id),
@@ -154,12 +76,7 @@ export async function createPool(
         if (!entry) continue
         unwritten.add(id)
         if (unwritten.size > capacitySeen) unwritten.delete(unwritten.values().next().value!)
-        entry.uses++
-        entry.lastUsed = step
-        const record = new DataView(new ArrayBuffer(16))
-        record.setFloat64(0, entry.uses)
-        record.setFloat64(8, step)
-        uses.write(keyOf(entry.sequence, entry.origin), new Uint8Array(record.buffer))
+        entries.use(entry, step)
       }
     },
     unwritten: () => [...unwritten],
@@ -188,9 +105,4 @@ export async function createPool(
       for (const id of before) unwritten.delete(id)
     },
   }
-}
-
-/** Sorts by arrival. */
-function keyOf(sequence: number, origin: OwnOrForeign): string {
-  return `${String(sequence).padStart(12, '0')}-${origin}`
 }
