@@ -30,8 +30,27 @@ import { safeText } from '../../../protocol/text.ts'
 
 /** `program` is how the user calls this program; suggested commands use it. */
 export function statusText(s: Snapshot, program = 'waggle'): string[] {
-  const { node, engine, model, training: t, rollouts: r, swarm, checkpoint, machine } = s
-  const rows: Array<[string, string | false | undefined]> = [
+  const rows = [...nodeRows(s), ...trainingRows(s), ...swarmRows(s, program), ...machineRows(s)]
+  const lines = rows.flatMap(([label, text]) =>
+    text ? [`${label.padEnd(11)}${safeText(text, { line: true, limit: 400 })}`] : [],
+  )
+  for (const alert of s.alerts ?? []) {
+    lines.push(
+      `! ${safeText(`${alert.message}${alert.action ? ` - ${alert.action}` : ''}`, { line: true, limit: 400 })}`,
+    )
+  }
+  for (const { level, text, action } of adviceOn(s)) {
+    const what = action.replace(/`([a-z])/g, `\`${program} $1`)
+    lines.push(safeText(`${level === 'attention' ? '!' : ' '} ${text} - ${what}`, { line: true, limit: 400 }))
+  }
+  return lines
+}
+
+type Row = [label: string, text: string | false | undefined]
+
+function nodeRows(s: Snapshot): Row[] {
+  const { node, engine, model } = s
+  return [
     ['node', `${node.name}  ${node.peerId}`],
     [
       'state',
@@ -44,6 +63,12 @@ export function statusText(s: Snapshot, program = 'waggle'): string[] {
         `${model.title ?? model.name}  ${model.policy.lineage.slice(0, 12)}  policy v${model.policy.version}${model.parameters ? `  ${si(model.parameters)} parameters` : ''}`,
     ],
     ['engine', engine && `${engine.kind} on ${engine.device}${engine.reason ? ` (${engine.reason})` : ''}`],
+  ]
+}
+
+function trainingRows(s: Snapshot): Row[] {
+  const { training: t, rollouts: r } = s
+  return [
     [
       'training',
       t &&
@@ -90,6 +115,12 @@ export function statusText(s: Snapshot, program = 'waggle'): string[] {
       'batch',
       t?.batch && `${t.batch.own} own + ${t.batch.foreign} foreign groups, ${t.batch.rollouts} rollouts`,
     ],
+  ]
+}
+
+function swarmRows(s: Snapshot, program: string): Row[] {
+  const { rollouts: r, swarm } = s
+  return [
     [
       'swarm',
       swarm &&
@@ -116,6 +147,12 @@ export function statusText(s: Snapshot, program = 'waggle'): string[] {
         `in ${count(r.received)}  verified ${count(r.verified)}  trained on ${count(r.trainedForeign)}  refused ${count(sum(r.refused))}  out ${count(r.published)}`,
     ],
     ['refused', r && refusalsText(r.refused)],
+  ]
+}
+
+function machineRows(s: Snapshot): Row[] {
+  const { node, training: t, swarm, checkpoint, machine } = s
+  return [
     [
       'checkpoint',
       checkpoint
@@ -134,19 +171,6 @@ export function statusText(s: Snapshot, program = 'waggle'): string[] {
     ['files', node.home.state],
     ['addresses', swarm && swarm.addresses.length > 0 && swarm.addresses.slice(0, 4).join('  ')],
   ]
-  const lines = rows.flatMap(([label, text]) =>
-    text ? [`${label.padEnd(11)}${safeText(text, { line: true, limit: 400 })}`] : [],
-  )
-  for (const alert of s.alerts ?? []) {
-    lines.push(
-      `! ${safeText(`${alert.message}${alert.action ? ` - ${alert.action}` : ''}`, { line: true, limit: 400 })}`,
-    )
-  }
-  for (const { level, text, action } of adviceOn(s)) {
-    const what = action.replace(/`([a-z])/g, `\`${program} $1`)
-    lines.push(safeText(`${level === 'attention' ? '!' : ' '} ${text} - ${what}`, { line: true, limit: 400 }))
-  }
-  return lines
 }
 
 /** Nodes on the local network that are not joined. */

@@ -106,24 +106,9 @@ export function createTelemetry(
   let lastRound: { seconds: number } | undefined
   let lastCheckpoint: CheckpointInfo | undefined
 
-  const rate = (events: Work[]): number | undefined => {
-    const time = now()
-    while (events.length > 1 && events[0]!.at < time - RATE_MS) events.shift()
-    const [first, ...more] = events
-    if (first === undefined) return undefined
-    if (more.length === 0) {
-      // A real model takes minutes for a round, so the last one counts until the next may have ended.
-      const isOld = time - first.at > Math.max(RATE_MS, 3000 * first.seconds)
-      return isOld ? undefined : first.tokens / Math.max(0.001, first.seconds)
-    }
-    // The window starts at the end of the first event, so that event's tokens do not count.
-    const tokens = more.reduce((sum, event) => sum + event.tokens, 0)
-    return tokens / Math.max(0.001, (time - first.at) / 1000)
-  }
-  const share = (test: (group: RecentGroup) => boolean): number => recent.filter(test).length / recent.length
-  const meanReward = (): number | undefined => {
-    const all = recent.flatMap(({ rewards }) => rewards)
-    return all.length === 0 ? undefined : mean(all)
+  const clearAlert = (key: string): void => {
+    const known = alerts.findIndex((alert) => alert.key === key)
+    if (known >= 0) alerts.splice(known, 1)
   }
 
   return {
@@ -178,59 +163,28 @@ export function createTelemetry(
     },
 
     alert(alert) {
-      const known = alerts.findIndex(({ key }) => key === alert.key)
-      if (known >= 0) alerts.splice(known, 1)
+      clearAlert(alert.key)
       alerts.unshift({ ...alert, time: now() })
       alerts.length = Math.min(alerts.length, MAX_ALERTS)
     },
 
-    clearAlert(key) {
-      const known = alerts.findIndex((alert) => alert.key === key)
-      if (known >= 0) alerts.splice(known, 1)
-    },
+    clearAlert,
 
     guard(name) {
       guards[name] = (guards[name] ?? 0) + 1
     },
 
     training(step) {
-      const generated = rate(generation)
-      const trainRate = rate(trained)
-      const reward = meanReward()
-      const tasks = new Map<string, number[]>()
-      for (const { task, rewards: values } of recent) tasks.set(task, [...(tasks.get(task) ?? []), ...values])
+      const generated = rate(generation, now())
+      const trainRate = rate(trained, now())
       return {
         step,
         ...(Object.keys(guards).length === 0 ? {} : { guards }),
-        ...(reward === undefined ? {} : { reward }),
+        ...recentInfo(recent),
         rewardSeries: rewards,
-        ...(tasks.size === 0
-          ? {}
-          : {
-              taskAccuracy: Object.fromEntries([...tasks].map(([task, values]) => [task, mean(values)])),
-              completionTokens: recent.reduce((sum, { tokens }) => sum + tokens, 0) / recent.length,
-              truncatedShare: recent.reduce((sum, { truncated }) => sum + truncated, 0) / recent.length,
-            }),
         ...(generated === undefined ? {} : { generateTokensPerSecond: generated }),
         ...(trainRate === undefined ? {} : { trainTokensPerSecond: trainRate }),
-        ...(last === undefined
-          ? {}
-          : {
-              loss: last.loss,
-              ...(last.entropy !== undefined && { entropy: last.entropy }),
-              mismatchKl: last.mismatchKl,
-              effectiveSampleSize: last.effectiveSampleSize,
-              clippedShare: last.clippedShare,
-              gradientNorm: last.gradientNorm,
-              learningRate: last.learningRate,
-              staleness: { p50: quantile(last.ages, 0.5), p95: quantile(last.ages, 0.95) },
-              batch: { own: last.own, foreign: last.foreign, rollouts: last.rollouts },
-              phases: [
-                ...(lastRound ? [{ name: 'generate', seconds: lastRound.seconds }] : []),
-                { name: 'train', seconds: last.seconds },
-                { name: 'wait', seconds: last.waitSeconds },
-              ],
-            }),
+        ...(last && lastStep(last, lastRound)),
       }
     },
 
@@ -239,15 +193,75 @@ export function createTelemetry(
         ...rest,
         ...counters,
         ...trainedOn.info,
-        ...(recent.length === 0
-          ? {}
-          : {
-              signalShare: share(({ rewards: values }) => Math.max(...values) - Math.min(...values) >= 1e-6),
-              allRightShare: share(({ rewards: values }) => values.every((reward) => reward >= 1)),
-              allWrongShare: share(({ rewards: values }) => values.every((reward) => reward <= 0)),
-            }),
+        ...signalInfo(recent),
       }
     },
+  }
+}
+
+/** Tokens per second; drops events that are too old to count. */
+function rate(events: Work[], time: number): number | undefined {
+  while (events.length > 1 && events[0]!.at < time - RATE_MS) events.shift()
+  const [first, ...more] = events
+  if (first === undefined) return undefined
+  if (more.length === 0) {
+    // A real model takes minutes for a round, so the last one counts until the next may have ended.
+    const isOld = time - first.at > Math.max(RATE_MS, 3000 * first.seconds)
+    return isOld ? undefined : first.tokens / Math.max(0.001, first.seconds)
+  }
+  // The window starts at the end of the first event, so that event's tokens do not count.
+  const tokens = more.reduce((sum, event) => sum + event.tokens, 0)
+  return tokens / Math.max(0.001, (time - first.at) / 1000)
+}
+
+function lastStep(
+  last: StepFacts & { learningRate: number },
+  lastRound: { seconds: number } | undefined,
+): Omit<TrainingInfo, 'step' | 'rewardSeries'> {
+  return {
+    loss: last.loss,
+    ...(last.entropy !== undefined && { entropy: last.entropy }),
+    mismatchKl: last.mismatchKl,
+    effectiveSampleSize: last.effectiveSampleSize,
+    clippedShare: last.clippedShare,
+    gradientNorm: last.gradientNorm,
+    learningRate: last.learningRate,
+    staleness: { p50: quantile(last.ages, 0.5), p95: quantile(last.ages, 0.95) },
+    batch: { own: last.own, foreign: last.foreign, rollouts: last.rollouts },
+    phases: [
+      ...(lastRound ? [{ name: 'generate', seconds: lastRound.seconds }] : []),
+      { name: 'train', seconds: last.seconds },
+      { name: 'wait', seconds: last.waitSeconds },
+    ],
+  }
+}
+
+/** Rewards and lengths of recent groups. */
+function recentInfo(
+  recent: readonly RecentGroup[],
+): Pick<TrainingInfo, 'reward' | 'taskAccuracy' | 'completionTokens' | 'truncatedShare'> {
+  if (recent.length === 0) return {}
+  const tasks = new Map<string, number[]>()
+  for (const { task, rewards } of recent) tasks.set(task, [...(tasks.get(task) ?? []), ...rewards])
+  return {
+    reward: mean(recent.flatMap(({ rewards }) => rewards)),
+    taskAccuracy: Object.fromEntries([...tasks].map(([task, rewards]) => [task, mean(rewards)])),
+    completionTokens: mean(recent.map(({ tokens }) => tokens)),
+    truncatedShare: mean(recent.map(({ truncated }) => truncated)),
+  }
+}
+
+/** In how many of the recent groups rewards differ, and what the others have. */
+function signalInfo(
+  recent: readonly RecentGroup[],
+): Pick<RolloutInfo, 'signalShare' | 'allRightShare' | 'allWrongShare'> {
+  if (recent.length === 0) return {}
+  const share = (test: (rewards: readonly number[]) => boolean): number =>
+    recent.filter(({ rewards }) => test(rewards)).length / recent.length
+  return {
+    signalShare: share((rewards) => Math.max(...rewards) - Math.min(...rewards) >= 1e-6),
+    allRightShare: share((rewards) => rewards.every((reward) => reward >= 1)),
+    allWrongShare: share((rewards) => rewards.every((reward) => reward <= 0)),
   }
 }
 
