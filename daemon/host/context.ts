@@ -42,25 +42,94 @@ export function createContext(active: Active, window: Window, parts: ContextBy):
     ending ??= new AbortController()
     return ending.signal
   }
-  let waits = 0
-  let since = 0
-  let waited = 0
+  const wait = createWait(active, parts)
   const world = (): World => {
     if (isOver) throw new Error('the hook is over: its context cannot be used any more')
     if (!parts.world) throw new Error('the node is not open yet')
     return parts.world
   }
-  const waiting = async <T>(run: () => Promise<T>): Promise<T> => {
-    if (waits++ === 0) since = parts.now()
-    try {
-      return await run()
-    } finally {
-      if (--waits === 0) waited += parts.now() - since
-      if (active.isOutside) parts.watch.resumed(active.budget.hookMs)
-    }
-  }
   const instance = (at: PromptCoordinates) => world().instance(at)
 
+  const { generate, score, answer } = textCalls(active, window, {
+    ...parts,
+    world,
+    waiting: wait.during,
+    signal,
+  })
+  const context: Context = {
+    step: window.step,
+    phase: window.phase,
+    random: (stream) => randomStream(parts.seed, `plugin/${plugin.kind}/${plugin.name}/${stream}`),
+    log: (message, data) => parts.log('info', `${plugin.name}: ${message}`, data),
+    metric(name, value) {
+      if (Number.isFinite(value)) parts.record(`${plugin.name}.${name}`, value)
+    },
+    generate,
+    score,
+    teachers: () => world().teachers(),
+    answer,
+    embed: (texts) => texts.map(embedText),
+    question: (at) => instance(at).question,
+    examples: (at) => instance(at).examples ?? [],
+    verify(at, completion) {
+      if (isHeldOut(at.seed)) throw new RangeError('plugins may not verify answers to held-out prompts')
+      return world().verify(at, completion)
+    },
+    conditioning: (at, rewrite) => world().conditioning(at, rewrite),
+    countTokens: (text) => world().encode(text).length,
+    encode: (text) => world().encode(text),
+    get limits() {
+      return world().limits
+    },
+    leaks: (at, text) => leaksAnswer(instance(at).key, text),
+    privileged(at) {
+      if (window.phase === 'eval' || isHeldOut(at.seed) || !active.needs.has('privileged')) return null
+      const { key, steps } = instance(at)
+      rememberTold(active, promptKey(at))
+      return { key, steps }
+    },
+  }
+  return {
+    context,
+    waited: wait.total,
+    close() {
+      isOver = true
+      ending?.abort()
+    },
+  }
+}
+
+/** Adds up the time in which a call waits for the node. Waits may overlap. */
+function createWait(active: Active, { now, watch }: Pick<ContextBy, 'now' | 'watch'>) {
+  let waits = 0
+  let since = 0
+  let waited = 0
+  return {
+    async during<T>(run: () => Promise<T>): Promise<T> {
+      if (waits++ === 0) since = now()
+      try {
+        return await run()
+      } finally {
+        if (--waits === 0) waited += now() - since
+        if (active.isOutside) watch.resumed(active.budget.hookMs)
+      }
+    },
+    total: (): number => waited + (waits > 0 ? now() - since : 0),
+  }
+}
+
+interface TextParts extends Pick<ContextBy, 'seed' | 'refuse'> {
+  world(): World
+  waiting<T>(run: () => Promise<T>): Promise<T>
+  signal(): AbortSignal
+}
+
+/** What costs tokens, or asks a teacher. */
+function textCalls(
+  active: Active,
+  window: Window,
+  { world, waiting, signal, ...parts }: TextParts,
+): Pick<Context, 'generate' | 'score' | 'answer'> {
   const generate = async (requests: readonly TextRequest[]): Promise<Written[][]> => {
     checkRequests(active, requests)
     const left = tokensLeft(active, window)
@@ -102,51 +171,14 @@ export function createContext(active: Active, window: Window, parts: ContextBy):
     )
     return written
   }
-
-  const context: Context = {
-    step: window.step,
-    phase: window.phase,
-    random: (stream) => randomStream(parts.seed, `plugin/${plugin.kind}/${plugin.name}/${stream}`),
-    log: (message, data) => parts.log('info', `${plugin.name}: ${message}`, data),
-    metric(name, value) {
-      if (Number.isFinite(value)) parts.record(`${plugin.name}.${name}`, value)
-    },
+  return {
     generate,
     score: (items, { teacher, hidden = false, ...wanted } = {}) =>
       waiting(async () => {
         if (teacher !== undefined) checkWindow()
         return world().score(items, { hidden, ...wanted, ...(teacher && { teacher }), signal: signal() })
       }),
-    teachers: () => world().teachers(),
     answer,
-    embed: (texts) => texts.map(embedText),
-    question: (at) => instance(at).question,
-    examples: (at) => instance(at).examples ?? [],
-    verify(at, completion) {
-      if (isHeldOut(at.seed)) throw new RangeError('plugins may not verify answers to held-out prompts')
-      return world().verify(at, completion)
-    },
-    conditioning: (at, rewrite) => world().conditioning(at, rewrite),
-    countTokens: (text) => world().encode(text).length,
-    encode: (text) => world().encode(text),
-    get limits() {
-      return world().limits
-    },
-    leaks: (at, text) => leaksAnswer(instance(at).key, text),
-    privileged(at) {
-      if (window.phase === 'eval' || isHeldOut(at.seed) || !active.needs.has('privileged')) return null
-      const { key, steps } = instance(at)
-      rememberTold(active, promptKey(at))
-      return { key, steps }
-    },
-  }
-  return {
-    context,
-    waited: () => waited + (waits > 0 ? parts.now() - since : 0),
-    close() {
-      isOver = true
-      ending?.abort()
-    },
   }
 }
 

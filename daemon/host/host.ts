@@ -47,31 +47,13 @@ export async function createPluginHost(
   options: PluginHostOptions,
   parts: PluginHostParts,
 ): Promise<PluginHost> {
-  const { active, standIn, objective, problems, notices } = await resolvePlugins(options, parts)
-  const picker = active.find(({ hooks }) => hooks.select)
-  const estimator = active.find(({ hooks }) => hooks.advantage)
-  if (problems.length > 0 || !picker || !estimator || !objective) {
-    throw new WaggleError(
-      'E_PLUGIN',
-      (problems.length > 0 ? problems : ['no plugin selects prompts']).join('\n'),
-      {
-        hint: 'Fix the plugin tables in the config file; `waggle plugins check` checks them without starting the node.',
-      },
-    )
-  }
-
+  const { active, standIn, objective, picker, estimator, notices } = await resolved(options, parts)
   for (const notice of notices) parts.log('warn', notice)
   let metrics: Record<string, number> = {}
   let world: World | undefined
   let step = 0
   const watch = createWatch()
-  const refuse = (one: Active, hook: string, message: string): void => {
-    // Does not repeat a message that differs only in its numbers.
-    const kind = (text = '') => text.replaceAll(/\d+/g, '')
-    if (kind(one.tally.refusal) !== kind(message))
-      parts.onTrouble({ ...troubleOf(one, hook, message), refused: true })
-    one.tally.refusal = message
-  }
+  const refuse = refuserOf(parts)
   const context = () => ({
     watch,
     refuse,
@@ -146,6 +128,32 @@ export async function createPluginHost(
     },
     status: () => active.map(statusOf),
     close: watch.close,
+  }
+}
+
+/** Throws E_PLUGIN if the node could not run with these plugins. */
+async function resolved(options: PluginHostOptions, parts: PluginHostParts) {
+  const { active, standIn, objective, problems, notices } = await resolvePlugins(options, parts)
+  const picker = active.find(({ hooks }) => hooks.select)
+  const estimator = active.find(({ hooks }) => hooks.advantage)
+  if (problems.length === 0 && picker && estimator && objective)
+    return { active, standIn, objective, picker, estimator, notices }
+  throw new WaggleError(
+    'E_PLUGIN',
+    (problems.length > 0 ? problems : ['no plugin selects prompts']).join('\n'),
+    {
+      hint: 'Fix the plugin tables in the config file; `waggle plugins check` checks them without starting the node.',
+    },
+  )
+}
+
+/** Reports refusals. Does not repeat a message that differs only in its numbers. */
+function refuserOf({ onTrouble }: Pick<PluginHostParts, 'onTrouble'>) {
+  const kind = (text = ''): string => text.replaceAll(/\d+/g, '')
+  return (one: Active, hook: string, message: string): void => {
+    if (kind(one.tally.refusal) !== kind(message))
+      onTrouble({ ...troubleOf(one, hook, message), refused: true })
+    one.tally.refusal = message
   }
 }
 

@@ -67,16 +67,8 @@ export default definePlugin({
   settings,
   manifest: { budget: () => ({ stateBytes: 8 * 2 ** 20 }) },
   create({ common, again, size, tries }) {
-    let turn = 0
-    /** By task and level: the number of prompts of the set that were asked. */
-    const walked = new Map<string, number>()
-    /** Keys of prompts that this node answered: `failed` never correctly, `solved` correctly at least once. */
-    const failed = new Set<string>()
-    const solved = new Set<string>()
-    /** Prompts that peers solved, with the number of times that they were asked again. */
-    const wanted = new Map<string, { prompt: PromptCoordinates; asked: number }>()
-    /** By task and level: decayed numbers of right answers and of all answers. */
-    const levels = new Map<string, [number, number]>()
+    const memory = createMemory()
+    const { walked, failed, solved, wanted, levels } = memory
     /** Keys of the set, by swarm, task and level. Not saved. */
     const sets = new Map<string, Set<string>>()
 
@@ -125,27 +117,8 @@ export default definePlugin({
     }
 
     return {
-      save: () =>
-        new TextEncoder().encode(
-          JSON.stringify({
-            turn,
-            walked: [...walked],
-            failed: [...failed],
-            solved: [...solved],
-            wanted: [...wanted].map(([key, entry]) => [key, entry.prompt, entry.asked]),
-            levels: [...levels].map(([level, counts]) => [level, ...counts]),
-          }),
-        ),
-      load(state) {
-        const saved = savedSchema.parse(JSON.parse(new TextDecoder().decode(state)))
-        for (const kept of [walked, failed, solved, wanted, levels]) kept.clear()
-        turn = saved.turn
-        for (const [level, steps] of saved.walked) walked.set(level, steps)
-        for (const key of saved.failed) failed.add(key)
-        for (const key of saved.solved) solved.add(key)
-        for (const [key, at, asked] of saved.wanted) wanted.set(key, { prompt: at, asked })
-        for (const [level, right, all] of saved.levels) levels.set(level, [right, all])
-      },
+      save: memory.save,
+      load: memory.load,
 
       receive(groups) {
         for (const { arm, prompt: at, rollouts } of groups) {
@@ -160,21 +133,21 @@ export default definePlugin({
       select(view, want, context): PromptRequest[] {
         const { tasks, rollouts, candidates, weights, swarm } = view
         if (tasks.length === 0) return []
-        const random = context.random(`prompts/${context.step}/${turn}`)
+        const random = context.random(`prompts/${context.step}/${memory.turn}`)
         /** Stochastic rounding: an integer whose expectation is the share of `want`. */
         const part = (share: number): number => Math.floor(share * want + random())
         const repeated = askedAgain(view, Math.min(want, part(again)), random)
         const left = want - repeated.length
         context.metric('again', repeated.length)
         if (candidates && candidates.length > 0) {
-          turn += left
+          memory.turn += left
           const order = ranked(candidates.length, weights, 'draw', random)
           const rest = Array.from({ length: left }, (_, i) => candidates[order[i % order.length]!]!)
           return [...repeated, ...rest.map((at) => ({ prompt: at, rollouts }))]
         }
         const shared = swarm ? Math.min(left, part(common)) : 0
         const rest = Array.from({ length: left }, (_, i) => {
-          const task = tasks[turn++ % tasks.length]!
+          const task = tasks[memory.turn++ % tasks.length]!
           if (swarm && i < shared) return { prompt: nextCommon(swarm, task), rollouts }
           return { prompt: promptOf(task, Math.floor(random() * HELD_OUT_SEED)), rollouts }
         })
@@ -202,6 +175,47 @@ export default definePlugin({
     }
   },
 })
+
+/** What the picker knows of the prompts, and how it is saved. */
+function createMemory() {
+  const memory = {
+    turn: 0,
+    /** By task and level: the number of prompts of the set that were asked. */
+    walked: new Map<string, number>(),
+    /** Keys of prompts that this node answered: `failed` never correctly, `solved` correctly at least once. */
+    failed: new Set<string>(),
+    solved: new Set<string>(),
+    /** Prompts that peers solved, with the number of times that they were asked again. */
+    wanted: new Map<string, { prompt: PromptCoordinates; asked: number }>(),
+    /** By task and level: decayed numbers of right answers and of all answers. */
+    levels: new Map<string, [number, number]>(),
+    save(): Uint8Array {
+      const { turn, walked, failed, solved, wanted, levels } = memory
+      return new TextEncoder().encode(
+        JSON.stringify({
+          turn,
+          walked: [...walked],
+          failed: [...failed],
+          solved: [...solved],
+          wanted: [...wanted].map(([key, entry]) => [key, entry.prompt, entry.asked]),
+          levels: [...levels].map(([level, counts]) => [level, ...counts]),
+        }),
+      )
+    },
+    load(state: Uint8Array): void {
+      const { walked, failed, solved, wanted, levels } = memory
+      const saved = savedSchema.parse(JSON.parse(new TextDecoder().decode(state)))
+      for (const kept of [walked, failed, solved, wanted, levels]) kept.clear()
+      memory.turn = saved.turn
+      for (const [level, steps] of saved.walked) walked.set(level, steps)
+      for (const key of saved.failed) failed.add(key)
+      for (const key of saved.solved) solved.add(key)
+      for (const [key, at, asked] of saved.wanted) wanted.set(key, { prompt: at, asked })
+      for (const [level, right, all] of saved.levels) levels.set(level, [right, all])
+    },
+  }
+  return memory
+}
 
 function promptOf({ name, version, difficulty }: TaskView, seed: number): PromptCoordinates {
   return { task: name, taskVersion: version, seed, difficulty }
