@@ -6,7 +6,7 @@ import type { Plugin, SelectView } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { createCore, type NodeCore } from '../core/core.ts'
 import type { OptimizerOptions } from '../engine/engine.ts'
-import type { PluginHostOptions, PluginTrouble } from '../host/contract.ts'
+import type { PluginHost, PluginHostOptions, PluginTrouble } from '../host/contract.ts'
 import { createPluginHost } from '../host/host.ts'
 import { randomStream } from '../host/random.ts'
 import type { LivePolicy, PolicyState } from '../policy/live-policy.ts'
@@ -93,40 +93,16 @@ const POOL = 256
 const STATES = 3
 
 export async function createRounds(options: RoundsOptions, parts: RoundsParts): Promise<Rounds> {
-  const { self, seed, plugins, own, maxNewTokens, maxStaleness } = options
+  const { self, seed, own, maxNewTokens, maxStaleness } = options
   const { policy, tasks, now } = parts
   const { model } = policy
-  const host = await (parts.createHost ?? createPluginHost)(
-    {
-      ...plugins,
-      corrections: boundedByAge(plugins.corrections, maxStaleness),
-      seed,
-      offers: offersOf(tasks.chosen, { isRecurring: options.candidates !== undefined }),
-    },
-    {
-      builtIn: parts.builtIn,
-      importPlugin: parts.importPlugin,
-      now: parts.monotonic,
-      sleep: parts.sleep,
-      log: () => {},
-      onTrouble: parts.onTrouble,
-    },
-  )
-  const limits = { context: model.spec.contextLength, completion: maxNewTokens }
-  const speaker = { sampler: policy.sampler, scorer: policy.scorer, tokenizer: model.tokenizer }
-  await host.open(
-    createPluginWorld(
-      { limits, temperature: options.temperature },
-      { tasks, policy: speaker, roles: new Map(), ...(parts.teachers && { teachers: parts.teachers }) },
-    ),
-    policy.reference().version,
-  )
+  const host = await openHost(options, parts)
   const parked = createParkedGroups()
   const pool = await createPool(
     { capacityGroups: POOL },
     { database: createVolatileDatabase(), log: () => {}, isKnown: () => true },
   )
-  const states: { version: number; state: PolicyState }[] = []
+  const states = await keepStates(policy)
   let rounds = 0
 
   const core = createCore(
@@ -150,21 +126,9 @@ export async function createRounds(options: RoundsOptions, parts: RoundsParts): 
       isKnown: () => true,
       isTrusted: parts.isTrusted,
       onFinding: parts.onFinding,
-      async restore(before) {
-        const chosen = states.findLast(({ version }) => version <= before) ?? states[0]!
-        states.splice(states.indexOf(chosen) + 1)
-        await policy.goBack(chosen.state)
-        return { step: chosen.version }
-      },
+      restore: states.restore,
     },
   )
-  const keepState = async (): Promise<void> => {
-    const { version } = policy.reference()
-    const [weights, optimizer] = await Promise.all([policy.trainer.weights(), policy.trainer.optimizer()])
-    states.push({ version, state: { version, weights, optimizer } })
-    if (states.length > STATES) states.shift()
-  }
-  await keepState()
 
   return {
     core,
@@ -204,10 +168,64 @@ export async function createRounds(options: RoundsOptions, parts: RoundsParts): 
       const batch = signal?.aborted ? undefined : core.nextBatch()
       const update = batch && (await core.train(batch))
       rounds += 1
-      if (rounds % options.keepEvery === 0) await keepState()
+      if (rounds % options.keepEvery === 0) await states.keep()
       return { groups, shared, update, generatedTokens: tokens }
     },
 
     close: () => host.close(),
+  }
+}
+
+/** The plugins, open on the policy. */
+async function openHost(options: RoundsOptions, parts: RoundsParts): Promise<PluginHost> {
+  const { seed, plugins, maxNewTokens, maxStaleness } = options
+  const { policy, tasks } = parts
+  const { model } = policy
+  const host = await (parts.createHost ?? createPluginHost)(
+    {
+      ...plugins,
+      corrections: boundedByAge(plugins.corrections, maxStaleness),
+      seed,
+      offers: offersOf(tasks.chosen, { isRecurring: options.candidates !== undefined }),
+    },
+    {
+      builtIn: parts.builtIn,
+      importPlugin: parts.importPlugin,
+      now: parts.monotonic,
+      sleep: parts.sleep,
+      log: () => {},
+      onTrouble: parts.onTrouble,
+    },
+  )
+  const limits = { context: model.spec.contextLength, completion: maxNewTokens }
+  const speaker = { sampler: policy.sampler, scorer: policy.scorer, tokenizer: model.tokenizer }
+  await host.open(
+    createPluginWorld(
+      { limits, temperature: options.temperature },
+      { tasks, policy: speaker, roles: new Map(), ...(parts.teachers && { teachers: parts.teachers }) },
+    ),
+    policy.reference().version,
+  )
+  return host
+}
+
+/** The newest states of the policy, the first one being now, for a roll-back. */
+async function keepStates(policy: RoundsParts['policy']) {
+  const states: { version: number; state: PolicyState }[] = []
+  const keep = async (): Promise<void> => {
+    const { version } = policy.reference()
+    const [weights, optimizer] = await Promise.all([policy.trainer.weights(), policy.trainer.optimizer()])
+    states.push({ version, state: { version, weights, optimizer } })
+    if (states.length > STATES) states.shift()
+  }
+  await keep()
+  return {
+    keep,
+    async restore(before: number): Promise<{ step: number }> {
+      const chosen = states.findLast(({ version }) => version <= before) ?? states[0]!
+      states.splice(states.indexOf(chosen) + 1)
+      await policy.goBack(chosen.state)
+      return { step: chosen.version }
+    },
   }
 }

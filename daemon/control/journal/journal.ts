@@ -1,7 +1,7 @@
 // Records what happens in a node: events for watchers, numbers for snapshots, series for the database. Every part
 // reports here once, and the journal alone decides what is shown and kept.
 
-import type { CheckpointInfo, Evaluation, LogLevel } from '../../../protocol/api/index.ts'
+import type { CheckpointInfo, Evaluation, LogLevel, TrainingInfo } from '../../../protocol/api/index.ts'
 import type { Group } from '../../../protocol/train/index.ts'
 import type { PluginTrouble } from '../../host/host.ts'
 import type { StepSeries } from '../../store/database/records.ts'
@@ -41,6 +41,14 @@ export interface Journal {
   recover(area: string): void
   /** Message of the first area that is failing. */
   readonly trouble: string | undefined
+}
+
+/** Guards that raise an alert. All are counted. */
+const ALERTS: Readonly<Record<string, 'failure' | 'warning'>> = {
+  'roll-back': 'failure',
+  canary: 'warning',
+  entropy: 'warning',
+  'not finite': 'warning',
 }
 
 export async function createJournal(
@@ -89,26 +97,8 @@ export async function createJournal(
     },
 
     step(report) {
-      const clipped = Object.entries(report.metrics).filter(([name]) => /\.clip_(low|high|dual)$/.test(name))
-      const clippedShare = clipped.reduce((sum, [, share]) => sum + share, 0)
-      telemetry.step({ ...report, ...report.watched, clippedShare }, learningRate())
-      const { reward, rewardSeries } = telemetry.training(report.step)
-      const newest = rewardSeries?.at(-1)
-      const metrics: Record<string, number> = {
-        ...report.metrics,
-        ...report.pluginMetrics,
-        ...report.watched,
-        ...(reward === undefined ? {} : { reward }),
-        ...(newest?.[1] === report.step ? { own_reward: newest[2] } : {}),
-        loss: report.loss,
-        gradient_norm: report.gradientNorm,
-        own_groups: report.own,
-        foreign_groups: report.foreign,
-        train_seconds: report.seconds,
-        wait_seconds: report.waitSeconds,
-        real_tokens: report.realTokens,
-        computed_tokens: report.computedTokens,
-      }
+      telemetry.step({ ...report, ...report.watched, clippedShare: clippedShareOf(report) }, learningRate())
+      const metrics = metricsOf(report, telemetry.training(report.step))
       events.emit({ type: 'step', step: report.step, version: report.step, metrics })
       steps.append(report.step, { time: now(), ...metrics })
     },
@@ -117,20 +107,8 @@ export async function createJournal(
       events.emit({ ...finding, step })
       if (finding.type !== 'guard') return
       telemetry.guard(finding.guard)
-      // All guards are counted; these also raise an alert.
-      const level = {
-        'roll-back': 'failure',
-        canary: 'warning',
-        entropy: 'warning',
-        'not finite': 'warning',
-      } as const
-      const { guard, message } = finding
-      if (guard in level)
-        telemetry.alert({
-          level: level[guard as keyof typeof level],
-          key: guard,
-          message: `step ${step}: ${message}`,
-        })
+      const level = ALERTS[finding.guard]
+      if (level) telemetry.alert({ level, key: finding.guard, message: `step ${step}: ${finding.message}` })
     },
 
     evaluation(evaluation) {
@@ -185,5 +163,33 @@ export async function createJournal(
     get trouble() {
       return troubles.values().next().value
     },
+  }
+}
+
+function clippedShareOf({ metrics }: TimedUpdate): number {
+  const clipped = Object.entries(metrics).filter(([name]) => /\.clip_(low|high|dual)$/.test(name))
+  return clipped.reduce((sum, [, share]) => sum + share, 0)
+}
+
+/** A step's numbers, by their names on disk. */
+function metricsOf(
+  report: TimedUpdate,
+  { reward, rewardSeries }: Pick<TrainingInfo, 'reward' | 'rewardSeries'>,
+): Record<string, number> {
+  const newest = rewardSeries?.at(-1)
+  return {
+    ...report.metrics,
+    ...report.pluginMetrics,
+    ...report.watched,
+    ...(reward === undefined ? {} : { reward }),
+    ...(newest?.[1] === report.step ? { own_reward: newest[2] } : {}),
+    loss: report.loss,
+    gradient_norm: report.gradientNorm,
+    own_groups: report.own,
+    foreign_groups: report.foreign,
+    train_seconds: report.seconds,
+    wait_seconds: report.waitSeconds,
+    real_tokens: report.realTokens,
+    computed_tokens: report.computedTokens,
   }
 }
