@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { type Context, similarity } from '../../protocol/plugin/index.ts'
 import { type PromptCoordinates, promptKey } from '../../protocol/train/index.ts'
+import { readState, writeState } from '../state.ts'
 
 interface ExemplarOptions {
   /** K: the number of solutions shown. */
@@ -84,12 +85,9 @@ export function createExemplars({ shown, characters, most }: ExemplarOptions): E
       return undefined
     },
 
-    save: () =>
-      new TextEncoder().encode(
-        JSON.stringify([...entries.values()].map(({ prompt, solution }) => ({ prompt, solution }))),
-      ),
+    save: () => writeState([...entries.values()].map(({ prompt, solution }) => ({ prompt, solution }))),
     load(bytes) {
-      const rows = savedSchema.parse(JSON.parse(new TextDecoder().decode(bytes)))
+      const rows = readState(savedSchema, bytes)
       entries = new Map(rows.map((row) => [promptKey(row.prompt), row]))
     },
   }

@@ -2,6 +2,7 @@
 // examples, fitted by Newton's method with a small ridge. Features are scaled to mean 0 and variance 1.
 
 import { z } from 'zod'
+import { readState, writeState } from '../state.ts'
 
 const MAX = 1024
 const RIDGE = 1e-2
@@ -43,12 +44,9 @@ export function createPredictor(enough: number): Predictor {
     },
     fit: refit,
     chance: (features) => fitted?.(features) ?? 0.5,
-    save: () =>
-      new TextEncoder().encode(JSON.stringify(examples.map(({ features, right }) => [features, right]))),
+    save: () => writeState(examples.map(({ features, right }) => [features, right])),
     load(bytes) {
-      examples = savedSchema
-        .parse(JSON.parse(new TextDecoder().decode(bytes)))
-        .map(([features, right]) => ({ features, right }))
+      examples = readState(savedSchema, bytes).map(([features, right]) => ({ features, right }))
       refit()
     },
   }

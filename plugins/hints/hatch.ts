@@ -12,6 +12,7 @@
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
+import { readState, writeState } from '../state.ts'
 import { passRate } from './groups.ts'
 
 const settings = z.strictObject({
@@ -50,9 +51,9 @@ export default definePlugin({
       return rounds === 0 ? 1 : annealed(wrong, mixed, { gamma, kappa })
     }
     return {
-      save: () => new TextEncoder().encode(JSON.stringify(averages)),
+      save: () => writeState(averages),
       load(state) {
-        averages = saved.parse(JSON.parse(new TextDecoder().decode(state)))
+        averages = readState(saved, state)
       },
 
       observe(groups, context) {

@@ -21,8 +21,9 @@ import { z } from 'zod'
 import { add, column, div, exp, mul, neg } from '../../protocol/plugin/expression/expression.ts'
 import { type Context, definePlugin } from '../../protocol/plugin/index.ts'
 import { type Group, hasSignal, isRight, promptKey, type Rollout } from '../../protocol/train/index.ts'
+import { readRecord, writeRecord } from '../../protocol/train/record.ts'
 import { mixedAdvantages } from './mixing.ts'
-import { createSuccesses, type Success } from './successes.ts'
+import { createSuccesses, type Success, successSchema } from './successes.ts'
 
 const settings = z.strictObject({
   /** `shaped`: -f(pi) A. `plain`: -A log pi, which also teaches what this node would never write. */
@@ -47,9 +48,11 @@ const MAX_SOLVED = 65_536
 /** Far more groups than ever wait to be trained on. */
 const MAX_WAITING = 4096
 
+/** Changes with the schema below, and so does `stateVersion`. */
+const FORMAT = 'rescue/2'
 const savedSchema = z.strictObject({
   tokenizer: z.string(),
-  successes: z.unknown(),
+  successes: z.array(successSchema),
   solved: z.array(z.string()).max(MAX_SOLVED),
   waiting: z.array(z.string()).max(MAX_WAITING),
 })
@@ -61,6 +64,7 @@ export default definePlugin({
   summary: "Learns from a peer's right answer where all own ones are wrong.",
   settings,
   manifest: {
+    stateVersion: 2,
     needs: ['score'],
     budget: ({ megabytes }) => ({ stateBytes: Math.ceil((megabytes + 4) * 2 ** 20) }),
   },
@@ -192,17 +196,15 @@ export default definePlugin({
       },
 
       save: () =>
-        new TextEncoder().encode(
-          JSON.stringify({
-            tokenizer,
-            successes: successes.save(),
-            solved: [...solved],
-            waiting: [...waiting],
-          }),
-        ),
+        writeRecord(FORMAT, {
+          tokenizer,
+          successes: successes.save(),
+          solved: [...solved],
+          waiting: [...waiting],
+        }),
       load(state) {
-        const saved = savedSchema.parse(JSON.parse(new TextDecoder().decode(state)))
-        successes.load(saved.successes)
+        const saved = savedSchema.parse(readRecord(FORMAT, state))
+        successes.load(saved.successes as Success[])
         tokenizer = saved.tokenizer
         solved.clear()
         for (const question of saved.solved) solved.add(question)

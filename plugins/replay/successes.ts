@@ -6,6 +6,7 @@
 
 import { z } from 'zod'
 import type { Finish, Turn } from '../../protocol/train/index.ts'
+import { turnSchema } from './kept/saved.ts'
 
 export interface Success {
   /** Key of its question. */
@@ -40,34 +41,22 @@ interface Successes {
   of(question: string): Success[]
   drop(question: string): void
   clear(): void
-  save(): unknown
-  /** Replaces the contents. Throws if the state is damaged. */
-  load(saved: unknown): void
+  save(): Success[]
+  /** Replaces the contents. */
+  load(saved: readonly Success[]): void
 }
 
-const whole = z.int().nonnegative()
-const savedSchema = z.array(
-  z.strictObject({
-    question: z.string(),
-    author: z.string(),
-    text: z.string(),
-    tokens: z.array(whole),
-    finish: z.enum(['stop', 'length', 'aborted']),
-    lossMask: z.array(whole).optional(),
-    turns: z
-      .array(
-        z.strictObject({
-          state: z.string(),
-          observation: z.string(),
-          start: whole,
-          length: whole,
-          reward: z.number(),
-        }),
-      )
-      .optional(),
-    uses: whole,
-  }),
-)
+/** Saved with the plugin's state, in a record. */
+export const successSchema = z.strictObject({
+  question: z.string(),
+  author: z.string(),
+  text: z.string(),
+  tokens: z.instanceof(Int32Array),
+  finish: z.enum(['stop', 'length', 'aborted']),
+  lossMask: z.instanceof(Uint8Array).optional(),
+  turns: z.array(turnSchema).optional(),
+  uses: z.int().nonnegative(),
+})
 
 export function createSuccesses(limits: SuccessLimits): Successes {
   /** By question, then by author; both in order of arrival. */
@@ -128,24 +117,10 @@ export function createSuccesses(limits: SuccessLimits): Successes {
       room.clear()
       ;[size, bytes] = [0, 0]
     },
-    save: () =>
-      [...questions.values()].flatMap((authors) =>
-        [...authors.values()].map(({ tokens, lossMask, ...rest }) => ({
-          ...rest,
-          tokens: [...tokens],
-          ...(lossMask && { lossMask: [...lossMask] }),
-        })),
-      ),
+    save: () => [...questions.values()].flatMap((authors) => [...authors.values()]),
     load(saved) {
-      const read = savedSchema.parse(saved)
       this.clear()
-      for (const { tokens, lossMask, turns, ...rest } of read)
-        insert({
-          ...rest,
-          tokens: Int32Array.from(tokens),
-          ...(lossMask && { lossMask: Uint8Array.from(lossMask) }),
-          ...(turns && { turns }),
-        })
+      for (const success of saved) insert(success)
     },
   }
 }

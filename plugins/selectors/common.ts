@@ -20,6 +20,7 @@ import {
   type SelectView,
 } from '../../protocol/plugin/index.ts'
 import { type Group, HELD_OUT_SEED, type PromptCoordinates, promptKey } from '../../protocol/train/index.ts'
+import { readState, writeState } from '../state.ts'
 import { ranked } from './uniform.ts'
 
 const settings = z
@@ -191,20 +192,18 @@ function createMemory() {
     levels: new Map<string, [number, number]>(),
     save(): Uint8Array {
       const { turn, walked, failed, solved, wanted, levels } = memory
-      return new TextEncoder().encode(
-        JSON.stringify({
-          turn,
-          walked: [...walked],
-          failed: [...failed],
-          solved: [...solved],
-          wanted: [...wanted].map(([key, entry]) => [key, entry.prompt, entry.asked]),
-          levels: [...levels].map(([level, counts]) => [level, ...counts]),
-        }),
-      )
+      return writeState({
+        turn,
+        walked: [...walked],
+        failed: [...failed],
+        solved: [...solved],
+        wanted: [...wanted].map(([key, entry]) => [key, entry.prompt, entry.asked]),
+        levels: [...levels].map(([level, counts]) => [level, ...counts]),
+      })
     },
     load(state: Uint8Array): void {
       const { walked, failed, solved, wanted, levels } = memory
-      const saved = savedSchema.parse(JSON.parse(new TextDecoder().decode(state)))
+      const saved = readState(savedSchema, state)
       for (const kept of [walked, failed, solved, wanted, levels]) kept.clear()
       memory.turn = saved.turn
       for (const [level, steps] of saved.walked) walked.set(level, steps)

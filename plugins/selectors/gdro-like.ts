@@ -29,6 +29,7 @@ import {
   type SelectView,
 } from '../../protocol/plugin/index.ts'
 import { HELD_OUT_SEED, type PromptCoordinates, scoresOf } from '../../protocol/train/index.ts'
+import { readState, writeState } from '../state.ts'
 import { ranked } from './uniform.ts'
 
 const settings = z.strictObject({
@@ -141,15 +142,13 @@ export default definePlugin({
       },
 
       save: () =>
-        new TextEncoder().encode(
-          JSON.stringify({
-            turn,
-            bins: [...bins].map(([key, { variance, failure }]) => [key, variance, failure]),
-            unanswered: [...unanswered],
-          }),
-        ),
+        writeState({
+          turn,
+          bins: [...bins].map(([key, { variance, failure }]) => [key, variance, failure]),
+          unanswered: [...unanswered],
+        }),
       load(state) {
-        const saved = savedSchema.parse(JSON.parse(new TextDecoder().decode(state)))
+        const saved = readState(savedSchema, state)
         turn = saved.turn
         bins.clear()
         for (const [key, variance, failure] of saved.bins) bins.set(key, { variance, failure })

@@ -9,11 +9,11 @@ import { decode, type EncodeOptions, encode, Token, Type } from 'cborg'
 /** Damage is an accident, not an attack: 8 bytes of SHA-256 miss one in 10^19. */
 const DIGEST_BYTES = 8
 /** Little-endian, as all machines that this runs on. */
-const TAG = { bytes: 64, uint16: 69, int32: 78, float32: 85 }
+const TAG = { bytes: 64, uint16: 69, int32: 78, float32: 85, float64: 86 }
 /** A text with a lone surrogate, which UTF-8 cannot hold, as UTF-16. Not a registered tag. */
 const LOOSE_TEXT = 0x77_67_6c
 
-type Numbers = Int32Array | Uint16Array | Float32Array | Uint8Array
+type Numbers = Int32Array | Uint16Array | Float32Array | Float64Array | Uint8Array
 
 const tagged = (tag: number, { buffer, byteOffset, byteLength }: Numbers): Token[] => [
   new Token(Type.tag, tag),
@@ -27,6 +27,7 @@ const ENCODING: EncodeOptions = {
   typeEncoders: {
     Uint8Array: (values: Uint8Array) => tagged(TAG.bytes, values),
     Float32Array: (values: Float32Array) => tagged(TAG.float32, values),
+    Float64Array: (values: Float64Array) => tagged(TAG.float64, values),
     // Token ids take two bytes each if that is enough.
     Int32Array: (values: Int32Array) =>
       values.every((value) => value >= 0 && value <= 0xffff)
@@ -47,6 +48,7 @@ const TAGS = {
   [TAG.uint16]: (read: () => unknown) => Int32Array.from(new Uint16Array(bufferOf(read()))),
   [TAG.int32]: (read: () => unknown) => new Int32Array(bufferOf(read())),
   [TAG.float32]: (read: () => unknown) => new Float32Array(bufferOf(read())),
+  [TAG.float64]: (read: () => unknown) => new Float64Array(bufferOf(read())),
   [LOOSE_TEXT]: (read: () => unknown) => Buffer.from(bufferOf(read())).toString('utf16le'),
 }
 

@@ -2,6 +2,7 @@
 
 import { z } from 'zod'
 import type { Group } from '../../../protocol/train/index.ts'
+import { readState, writeState } from '../../state.ts'
 
 /** The positions of one rollout whose value is known, in order: token index and value. */
 export type Known = readonly (readonly [at: number, value: number])[]
@@ -33,9 +34,9 @@ export function createValues(): Values {
       groups.set(id, known)
       if (groups.size > MAX) groups.delete(groups.keys().next().value!)
     },
-    save: () => new TextEncoder().encode(JSON.stringify([...groups])),
+    save: () => writeState([...groups]),
     load(bytes) {
-      groups = new Map(savedSchema.parse(JSON.parse(new TextDecoder().decode(bytes))))
+      groups = new Map(readState(savedSchema, bytes))
     },
   }
 }

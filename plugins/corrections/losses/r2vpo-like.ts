@@ -26,6 +26,7 @@ import {
   sub,
 } from '../../../protocol/plugin/expression/expression.ts'
 import { type Correction, definePlugin } from '../../../protocol/plugin/index.ts'
+import { readState, writeState } from '../../state.ts'
 import { ADVANTAGE, anchorLogprob, anchorSetting, LOGPROB } from './anchors.ts'
 
 const settings = z.strictObject({
@@ -73,9 +74,9 @@ export default definePlugin({
           current = Math.max(0, current + rate * (variance - bound))
         return undefined
       },
-      save: () => new TextEncoder().encode(JSON.stringify(current)),
+      save: () => writeState(current),
       load(state) {
-        current = savedSchema.parse(JSON.parse(new TextDecoder().decode(state)))
+        current = readState(savedSchema, state)
       },
     }
   },

@@ -9,6 +9,7 @@
 
 import { z } from 'zod'
 import type { Hooks } from '../../../protocol/plugin/index.ts'
+import { readState, writeState } from '../../state.ts'
 
 interface KlControlOptions {
   /** Initial coefficient, above 0. */
@@ -40,9 +41,9 @@ export function createKlControl({ coefficient, target, horizon, measured }: KlCo
       current *= 1 + error * Math.min(1, rollouts / horizon)
       return undefined
     },
-    save: () => new TextEncoder().encode(JSON.stringify(current)),
+    save: () => writeState(current),
     load(state) {
-      current = savedSchema.parse(JSON.parse(new TextDecoder().decode(state)))
+      current = readState(savedSchema, state)
     },
   }
 }

@@ -21,6 +21,7 @@ import { defineEstimator, LEARNS_FROM_TIES } from '../shared/estimator.ts'
 import { bounded, isScored, limitSetting } from '../shared/groups.ts'
 import { tokenRewards } from '../turns/token-rewards.ts'
 import { createCritic, headSettings } from './critic.ts'
+import { STATE_VERSION } from './state.ts'
 
 const settings = z.strictObject({
   gamma: z.number().positive().max(1).default(1),
@@ -36,6 +37,7 @@ export default defineEstimator({
   settings,
   manifest: {
     ...LEARNS_FROM_TIES,
+    stateVersion: STATE_VERSION,
     needs: ['score'],
   },
   create({ gamma, lambda, epsilon, head, limit }) {

@@ -32,6 +32,7 @@ import { bounded, isScored, limitSetting, mean } from '../shared/groups.ts'
 import { tokenRewards } from '../turns/token-rewards.ts'
 import { createCritic, headSettings } from './critic.ts'
 import { itemOf } from './look.ts'
+import { STATE_VERSION } from './state.ts'
 import { hasSampler, ratiosOf, traceOf } from './trace.ts'
 
 const settings = z.strictObject({
@@ -52,6 +53,7 @@ export default defineEstimator({
   settings,
   manifest: {
     signal: 'any',
+    stateVersion: STATE_VERSION,
     needs: ['score'],
     conflicts: [
       { with: 'correction/zero_signal', because: 'it learns from groups of equal rewards' },

@@ -3,6 +3,7 @@
 // policy, so it is not shared.
 
 import { z } from 'zod'
+import { readRecord, writeRecord } from '../../../protocol/train/record.ts'
 
 interface LastAnswer {
   conditioning: Int32Array
@@ -37,14 +38,26 @@ const PROMPTS = 16_384
 /** Limit on the tokens of all kept answers together. */
 const TOKENS = 524_288
 
-const array = z.string().max(1 << 20)
+/** Changes with the schema below, and so does `STATE_VERSION`. */
+const FORMAT = 'spo/2'
+export const STATE_VERSION = 2
+
+const lastSchema = z
+  .strictObject({
+    conditioning: z.instanceof(Int32Array),
+    tokens: z.instanceof(Int32Array),
+    logprobs: z.instanceof(Float32Array),
+  })
+  .refine(({ tokens, logprobs }) => tokens.length === logprobs.length)
 const savedSchema = z
   .array(
     z.tuple([
       z.string().max(200),
-      z.number().positive(),
-      z.number().positive(),
-      z.tuple([array, array, array]).nullable(),
+      z.strictObject({
+        alpha: z.number().positive(),
+        beta: z.number().positive(),
+        last: lastSchema.optional(),
+      }),
     ]),
   )
   .max(PROMPTS)
@@ -93,35 +106,12 @@ export function createTracker(fading: Fading): Tracker {
         ...(last && { last }),
       })
     },
-    save: () =>
-      new TextEncoder().encode(
-        JSON.stringify(
-          [...entries].map(([key, { alpha, beta, last }]) => [
-            key,
-            alpha,
-            beta,
-            last ? [last.conditioning, last.tokens, last.logprobs].map(written) : null,
-          ]),
-        ),
-      ),
+    save: () => writeRecord(FORMAT, [...entries]),
     load(bytes) {
       entries = new Map()
       tokens = 0
-      for (const [key, alpha, beta, last] of savedSchema.parse(JSON.parse(new TextDecoder().decode(bytes))))
-        put(key, { alpha, beta, ...(last && { last: answerOf(last) }) })
+      for (const [key, { last, ...counts }] of savedSchema.parse(readRecord(FORMAT, bytes)))
+        put(key, { ...counts, ...(last && { last }) })
     },
-  }
-}
-
-function written(values: Int32Array | Float32Array): string {
-  return Buffer.from(values.buffer, values.byteOffset, values.byteLength).toString('base64')
-}
-
-function answerOf([conditioning, tokens, logprobs]: [string, string, string]): LastAnswer {
-  const bytesOf = (text: string): ArrayBuffer => new Uint8Array(Buffer.from(text, 'base64')).buffer
-  return {
-    conditioning: new Int32Array(bytesOf(conditioning)),
-    tokens: new Int32Array(bytesOf(tokens)),
-    logprobs: new Float32Array(bytesOf(logprobs)),
   }
 }

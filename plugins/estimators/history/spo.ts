@@ -14,7 +14,7 @@ import type { Context } from '../../../protocol/plugin/index.ts'
 import { type Group, promptKey } from '../../../protocol/train/index.ts'
 import { defineEstimator } from '../shared/estimator.ts'
 import { bounded, isScored, limitSetting, mean, std } from '../shared/groups.ts'
-import { createTracker, type Tracker } from './spo-tracker.ts'
+import { createTracker, STATE_VERSION, type Tracker } from './spo-tracker.ts'
 
 const settings = z.strictObject({
   half: z.number().positive().default(0.06),
@@ -36,6 +36,7 @@ export default defineEstimator({
   settings,
   manifest: {
     signal: 'any',
+    stateVersion: STATE_VERSION,
     needs: ['recurring', 'score'],
     budget: () => ({ stateBytes: 32 * 2 ** 20 }),
     conflicts: [

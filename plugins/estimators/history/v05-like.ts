@@ -9,6 +9,7 @@
 
 import { z } from 'zod'
 import { promptKey } from '../../../protocol/train/index.ts'
+import { readState, writeState } from '../../state.ts'
 import { defineEstimator, LEARNS_FROM_TIES } from '../shared/estimator.ts'
 import { isScored, limitSetting, mean, perGroup, std } from '../shared/groups.ts'
 
@@ -38,9 +39,9 @@ export default defineEstimator({
     let past = new Map<string, [number, number]>()
     let self: string | undefined
     return {
-      save: () => new TextEncoder().encode(JSON.stringify([...past].map(([key, row]) => [key, ...row]))),
+      save: () => writeState([...past].map(([key, row]) => [key, ...row])),
       load(state) {
-        const rows = savedSchema.parse(JSON.parse(new TextDecoder().decode(state)))
+        const rows = readState(savedSchema, state)
         past = new Map(rows.map(([key, sum, count]) => [key, [sum, count]]))
       },
 

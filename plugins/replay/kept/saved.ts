@@ -13,7 +13,7 @@ export const STATE_VERSION = 2
 
 const count = z.number().int().nonnegative()
 const text = z.string()
-const turn = z.strictObject({
+export const turnSchema = z.strictObject({
   state: text,
   observation: text,
   start: count,
@@ -34,7 +34,7 @@ const rollout = z
     taskReward: z.number().optional(),
     rewardParts: z.record(z.string(), z.number()).optional(),
     arm: text,
-    turns: z.array(turn).optional(),
+    turns: z.array(turnSchema).optional(),
   })
   .refine(
     ({ tokens: { length }, behaviourLogprobs, lossMask }) =>

@@ -118,10 +118,12 @@ describe('a value head', () => {
     const head = fitted(newHead(WIDTH), samplesOf(50, 'kept'), OPTIONS, random('a'))!
     expect(headOf(headBytes(head))).toEqual(head)
     expect(headOf(headBytes(undefined))).toBeUndefined()
-    const damaged = JSON.parse(new TextDecoder().decode(headBytes(head)))
-    const bytesOf = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
-    expect(() => headOf(bytesOf({ ...damaged, mean: damaged.mean.slice(8) }))).toThrow()
-    expect(() => headOf(bytesOf({ ...damaged, width: 5 }))).toThrow(/"weights" is not 5 finite/)
+    const short = { ...head, spread: { ...head.spread, mean: head.spread.mean.slice(1) } }
+    expect(() => headOf(headBytes(short))).toThrow(/do not have its width/)
+    expect(() => headOf(headBytes({ ...head, width: 5 }))).toThrow(/do not have its width/)
+    const broken = { ...head, weights: head.weights.map(() => Number.NaN) }
+    expect(() => headOf(headBytes(broken))).toThrow(/not finite/)
+    expect(() => headOf(headBytes(head).subarray(1))).toThrow(/damaged/)
   })
 })
 
