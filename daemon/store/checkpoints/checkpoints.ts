@@ -5,27 +5,12 @@
 
 import { join } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
-import {
-  type Content,
-  ensureDirectory,
-  PARTIAL,
-  removeDirectoryWhole,
-  removePartials,
-  writeDirectoryWhole,
-} from '../atomic.ts'
-import { type Disk, errnoOf, explainErrno } from '../disk.ts'
+import { type Content, writeDirectoryWhole } from '../atomic.ts'
+import { type Disk, explainErrno } from '../disk.ts'
 import type { Log } from '../log.ts'
 import { watchedDisk } from '../watched-disk.ts'
-import {
-  encodeManifest,
-  FILE_NAME,
-  type Json,
-  MANIFEST_FILE,
-  type Manifest,
-  manifestOf,
-  readManifest,
-  verifyCheckpoint,
-} from './manifest.ts'
+import { type CheckpointFolder, openFolder } from './folder.ts'
+import { encodeManifest, FILE_NAME, type Json, MANIFEST_FILE, type Manifest, manifestOf } from './manifest.ts'
 
 export type { Json, Manifest } from './manifest.ts'
 
@@ -73,190 +58,138 @@ export interface Checkpoints {
   discardAfter(sequence: number): Promise<void>
 }
 
-/** `000012-step-600`; the first number counts checkpoints and decides which is newer. */
-const FOLDER = /^(\d{6,15})-step-(\d+)$/
-
-export async function createCheckpoints(
-  options: CheckpointOptions,
-  { disk, clock, log }: { disk: Disk; clock: () => number; log: Log },
-): Promise<Checkpoints> {
-  const { directory, keep = 3 } = options
-  await guard('the checkpoint folder cannot be used', async () => {
-    await ensureDirectory(directory, { disk })
-    const left = await removePartials(directory, { disk })
-    if (left.length) log('info', 'removed what an interrupted save left behind', { names: left })
-  })
-  /** Folders verified or written since the start. */
-  const good = new Map<string, Manifest>()
-  let queue: Promise<unknown> = Promise.resolve()
-
-  async function guard<Result>(what: string, run: () => Promise<Result>): Promise<Result> {
-    try {
-      return await run()
-    } catch (error) {
-      // Errors without an errno come from the content to be saved, or are bugs, so they are passed on.
-      if (error instanceof WaggleError || !errnoOf(error)) throw error
-      throw new WaggleError('E_CHECKPOINT', `${what}: ${explainErrno(error)}`, {
-        hint: `Make room on the disk of ${directory} and check its permissions. Older checkpoints are not touched.`,
-        data: { directory },
-        cause: error,
-      })
-    }
-  }
-
-  /** Runs changes of the folder one at a time. */
-  function inTurn<Result>(what: string, run: () => Promise<Result>): Promise<Result> {
-    const done = queue.then(() => guard(what, run))
-    queue = done.catch(() => {})
-    return done
-  }
-
-  /** Newest first. */
-  async function folders(): Promise<Array<{ name: string; sequence: number; step: number }>> {
-    const names = (await disk.readDirectory(directory)).filter((name) => !name.endsWith(PARTIAL))
-    const found = names.flatMap((name) => {
-      const match = FOLDER.exec(name)
-      return match ? [{ name, sequence: Number(match[1]), step: Number(match[2]) }] : []
-    })
-    return found.sort((a, b) => b.sequence - a.sequence)
-  }
-
-  /** The manifest, or why it cannot be read. Its files are not verified. */
-  async function manifestIn(name: string): Promise<Manifest | string> {
-    return good.get(name) ?? readManifest(join(directory, name), { disk }).catch(messageOf)
-  }
-
-  /** The manifest, or why the checkpoint cannot be used. */
-  async function verify(name: string): Promise<Manifest | string> {
-    const known = good.get(name)
-    if (known) return known
-    try {
-      const manifest = await verifyCheckpoint(join(directory, name), { disk })
-      good.set(name, manifest)
-      return manifest
-    } catch (error) {
-      return messageOf(error)
-    }
-  }
-
-  function checkpoint(name: string, manifest: Manifest): Checkpoint {
-    const folder = join(directory, name)
-    return { manifest, directory: folder, path: (file) => join(folder, file) }
-  }
-
-  /** All lineages if undefined. A checkpoint whose lineage cannot be read may belong to any. */
-  function view(lineage: string | undefined): Checkpoints {
-    /** Newest first. */
-    async function mine(): Promise<Array<{ name: string; sequence: number }>> {
-      const all = await folders()
-      if (lineage === undefined) return all
-      const manifests = await Promise.all(all.map(({ name }) => manifestIn(name)))
-      return all.filter((_, i) => typeof manifests[i] === 'string' || manifests[i]?.lineage === lineage)
-    }
-
-    async function rotate(): Promise<void> {
-      const found: Array<{ name: string; step: number }> = []
-      const repeated: Array<{ name: string }> = []
-      const damaged: Array<{ name: string; newer: number }> = []
-      for (const { name } of await mine()) {
-        const manifest = await verify(name)
-        if (typeof manifest === 'string') damaged.push({ name, newer: found.length })
-        // A node that stops may save the same step again; only the newest of these is kept.
-        else if (found.at(-1)?.step === manifest.step) repeated.push({ name })
-        else found.push({ name, step: manifest.step })
-      }
-      const staying = kept(found, keep, options.apart?.() ?? 0)
-      // An unreadable one is kept for inspection until enough newer ones are good.
-      const going = [
-        ...found.filter((one) => !staying.has(one)),
-        ...repeated,
-        ...damaged.filter(({ newer }) => newer >= keep),
-      ]
-      for (const { name } of going) {
-        await removeDirectoryWhole(join(directory, name), { disk })
-        good.delete(name)
-      }
-    }
-
-    async function save({
-      files,
-      meta = null,
-      onBytes = () => {},
-      ...facts
-    }: SaveRequest): Promise<Checkpoint> {
-      const sequence = ((await folders())[0]?.sequence ?? 0) + 1
-      const name = `${String(sequence).padStart(6, '0')}-step-${facts.step}`
-      const manifest = await writeDirectoryWhole(
-        { path: join(directory, name) },
-        async (put) => {
-          const written: Manifest['files'] = {}
-          for (const [file, content] of Object.entries(files)) {
-            if (!FILE_NAME.test(file) || file === MANIFEST_FILE)
-              throw new RangeError(`${file} is no name for a file`)
-            written[file] = await put(file, content)
-          }
-          const made = manifestOf({ sequence, ...facts, savedAt: clock(), files: written, meta })
-          await put(MANIFEST_FILE, encodeManifest(made))
-          return made
-        },
-        { disk: watchedDisk(disk, onBytes) },
-      )
-      good.set(name, manifest)
-      // The new checkpoint is safe, so a failure to delete an old one must not fail the save.
-      await rotate().catch((error) => log('warn', `old checkpoints were not removed: ${explainErrno(error)}`))
-      return checkpoint(name, manifest)
-    }
-
-    async function latest(): Promise<Checkpoint | undefined> {
-      const reasons: string[] = []
-      for (const { name } of await mine()) {
-        const found = await verify(name)
-        if (typeof found !== 'string') return checkpoint(name, found)
-        reasons.push(`${name}: ${found}`)
-        log('warn', `checkpoint ${name} is passed over: ${found}`)
-      }
-      if (!reasons.length) return undefined
-      throw new WaggleError('E_CHECKPOINT', `no checkpoint in ${directory} can be used; ${reasons[0]}`, {
-        hint: 'Restore the folder from a backup, or move it away to start again from the base model.',
-        data: { directory, reasons },
-      })
-    }
-
-    return {
-      of: view,
-
-      async manifests() {
-        const all = await Promise.all((await mine()).map(({ name }) => manifestIn(name)))
-        return all.filter((manifest) => typeof manifest !== 'string')
-      },
-
-      save: (request) => inTurn(`the checkpoint at step ${request.step} was not saved`, () => save(request)),
-
-      latest: () => guard('the checkpoints cannot be listed', latest),
-
-      list: () =>
-        guard('the checkpoints cannot be listed', async () => {
-          const found: Checkpoint[] = []
-          for (const { name } of (await mine()).reverse()) {
-            const manifest = await verify(name)
-            if (typeof manifest !== 'string') found.push(checkpoint(name, manifest))
-          }
-          return found
-        }),
-
-      discardAfter: (sequence) =>
-        inTurn('newer checkpoints were not removed', async () => {
-          for (const { name, sequence: later } of await mine()) {
-            if (later > sequence) await removeDirectoryWhole(join(directory, name), { disk })
-          }
-        }),
-    }
-  }
-
-  return view(undefined)
+interface Parts {
+  disk: Disk
+  clock: () => number
+  log: Log
 }
 
-const messageOf = (error: unknown): string => (error as Error).message
+export async function createCheckpoints(options: CheckpointOptions, parts: Parts): Promise<Checkpoints> {
+  return viewOf(undefined, options, { ...parts, folder: await openFolder(options.directory, parts) })
+}
+
+/** All lineages if undefined. A checkpoint whose lineage cannot be read may belong to any. */
+function viewOf(
+  lineage: string | undefined,
+  options: CheckpointOptions,
+  parts: Parts & { folder: CheckpointFolder },
+): Checkpoints {
+  const { folder, log } = parts
+  const { directory } = options
+  /** Newest first. */
+  const mine = async (): Promise<Array<{ name: string; sequence: number }>> => {
+    const all = await folder.entries()
+    if (lineage === undefined) return all
+    const manifests = await Promise.all(all.map(({ name }) => folder.manifestIn(name)))
+    return all.filter((_, i) => typeof manifests[i] === 'string' || manifests[i]?.lineage === lineage)
+  }
+
+  return {
+    of: (one) => viewOf(one, options, parts),
+
+    async manifests() {
+      const all = await Promise.all((await mine()).map(({ name }) => folder.manifestIn(name)))
+      return all.filter((manifest) => typeof manifest !== 'string')
+    },
+
+    save: (request) =>
+      folder.inTurn(`the checkpoint at step ${request.step} was not saved`, async () => {
+        const saved = await write(request, options, parts)
+        // The new checkpoint is safe, so a failure to delete an old one must not fail the save.
+        await mine()
+          .then((all) => rotate(all, options, folder))
+          .catch((error) => log('warn', `old checkpoints were not removed: ${explainErrno(error)}`))
+        return saved
+      }),
+
+    latest: () =>
+      folder.guard('the checkpoints cannot be listed', async () => {
+        const reasons: string[] = []
+        for (const { name } of await mine()) {
+          const found = await folder.verify(name)
+          if (typeof found !== 'string') return checkpointIn(join(directory, name), found)
+          reasons.push(`${name}: ${found}`)
+          log('warn', `checkpoint ${name} is passed over: ${found}`)
+        }
+        if (!reasons.length) return undefined
+        throw new WaggleError('E_CHECKPOINT', `no checkpoint in ${directory} can be used; ${reasons[0]}`, {
+          hint: 'Restore the folder from a backup, or move it away to start again from the base model.',
+          data: { directory, reasons },
+        })
+      }),
+
+    list: () =>
+      folder.guard('the checkpoints cannot be listed', async () => {
+        const found: Checkpoint[] = []
+        for (const { name } of (await mine()).reverse()) {
+          const manifest = await folder.verify(name)
+          if (typeof manifest !== 'string') found.push(checkpointIn(join(directory, name), manifest))
+        }
+        return found
+      }),
+
+    discardAfter: (sequence) =>
+      folder.inTurn('newer checkpoints were not removed', async () => {
+        for (const { name, sequence: later } of await mine()) if (later > sequence) await folder.remove(name)
+      }),
+  }
+}
+
+function checkpointIn(directory: string, manifest: Manifest): Checkpoint {
+  return { manifest, directory, path: (file) => join(directory, file) }
+}
+
+async function write(
+  { files, meta = null, onBytes = () => {}, ...facts }: SaveRequest,
+  { directory }: CheckpointOptions,
+  { folder, disk, clock }: Parts & { folder: CheckpointFolder },
+): Promise<Checkpoint> {
+  const sequence = ((await folder.entries())[0]?.sequence ?? 0) + 1
+  const name = `${String(sequence).padStart(6, '0')}-step-${facts.step}`
+  const manifest = await writeDirectoryWhole(
+    { path: join(directory, name) },
+    async (put) => {
+      const written: Manifest['files'] = {}
+      for (const [file, content] of Object.entries(files)) {
+        if (!FILE_NAME.test(file) || file === MANIFEST_FILE)
+          throw new RangeError(`${file} is no name for a file`)
+        written[file] = await put(file, content)
+      }
+      const made = manifestOf({ sequence, ...facts, savedAt: clock(), files: written, meta })
+      await put(MANIFEST_FILE, encodeManifest(made))
+      return made
+    },
+    { disk: watchedDisk(disk, onBytes) },
+  )
+  folder.written(name, manifest)
+  return checkpointIn(join(directory, name), manifest)
+}
+
+/** Removes old ones. `all`: newest first. */
+async function rotate(
+  all: readonly { name: string }[],
+  { keep = 3, apart }: CheckpointOptions,
+  folder: CheckpointFolder,
+): Promise<void> {
+  const found: Array<{ name: string; step: number }> = []
+  const repeated: Array<{ name: string }> = []
+  const damaged: Array<{ name: string; newer: number }> = []
+  for (const { name } of all) {
+    const manifest = await folder.verify(name)
+    if (typeof manifest === 'string') damaged.push({ name, newer: found.length })
+    // A node that stops may save the same step again; only the newest of these is kept.
+    else if (found.at(-1)?.step === manifest.step) repeated.push({ name })
+    else found.push({ name, step: manifest.step })
+  }
+  const staying = kept(found, keep, apart?.() ?? 0)
+  // An unreadable one is kept for inspection until enough newer ones are good.
+  const going = [
+    ...found.filter((one) => !staying.has(one)),
+    ...repeated,
+    ...damaged.filter(({ newer }) => newer >= keep),
+  ]
+  for (const { name } of going) await folder.remove(name)
+}
 
 /**
  * Which good ones to keep, given newest first: the newest, and the last `keep - 1` of a chain `apart` steps apart.
