@@ -19,7 +19,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { add, column, div, exp, mul, neg } from '../../protocol/plugin/expression/expression.ts'
-import { type Context, definePlugin } from '../../protocol/plugin/index.ts'
+import { type Context, type Correction, definePlugin } from '../../protocol/plugin/index.ts'
 import { type Group, hasSignal, isRight, promptKey, type Rollout } from '../../protocol/train/index.ts'
 import { readRecord, writeRecord } from '../../protocol/train/record.ts'
 import { mixedAdvantages } from './mixing.ts'
@@ -69,32 +69,11 @@ export default definePlugin({
     budget: ({ megabytes }) => ({ stateBytes: Math.ceil((megabytes + 4) * 2 ** 20) }),
   },
   create(options) {
-    const successes = createSuccesses({ ...options, bytes: options.megabytes * 2 ** 20 })
-    const solved = new Set<string>()
-    /** Ids of groups without a signal that were kept for a success to join. */
-    const waiting = new Set<string>()
-    let tokenizer = ''
+    const memory = createMemory(options)
+    const { successes, solved, waiting } = memory
 
-    /** Sorts successes by their likelihood per token under this node's policy. */
-    const ranked = async (group: Group, found: Success[], context: Context): Promise<Success[]> => {
-      if (found.length < 2) return found
-      const { conditioning } = group
-      const scores = await context.score(found.map(({ tokens }) => ({ conditioning, completion: tokens })))
-      const mean = scores.map(({ logprobs }) => logprobs.reduce((sum, one) => sum + one, 0) / logprobs.length)
-      return found
-        .map((success, i) => ({ success, mean: mean[i]! }))
-        .sort((a, b) => b.mean - a.mean)
-        .map(({ success }) => success)
-    }
     const lendable = (group: Group, context: Context): Success[] =>
-      successes
-        .of(questionOf(group, context))
-        .filter(
-          ({ text, tokens }) =>
-            tokens.length <= context.limits.completion &&
-            group.conditioning.length + tokens.length <= context.limits.context &&
-            context.verify(group.prompt, text).score > 0.5,
-        )
+      successes.of(questionOf(group, context)).filter((success) => fits(success, group, context))
 
     return {
       receive(groups, context) {
@@ -111,10 +90,7 @@ export default definePlugin({
       },
 
       async group(groups, view, context) {
-        if (tokenizer !== view.tokenizer) {
-          if (tokenizer !== '') successes.clear()
-          tokenizer = view.tokenizer
-        }
+        memory.belongTo(view.tokenizer)
         const isStuck = ({ author, arm, tainted, rollouts }: Group): boolean =>
           author === view.self && arm === 'base' && !tainted && !rollouts.some(isRight)
         if (view.at !== 'batch')
@@ -127,22 +103,12 @@ export default definePlugin({
         const own = groups.filter(({ author }) => author === view.self)
         const most = options.share * own.reduce((sum, group) => sum + tokensOf(group.rollouts), 0)
         const mostOfOne = most / Math.max(1, Math.min(successes.authors, own.length))
-        const lent = new Map<string, number>()
-        let [total, mixed] = [0, 0]
+        const lent = createLoans({ k: options.k, most, mostOfOne })
+        let mixed = 0
         const result: Group[] = []
         for (const group of groups) {
           const candidates = isStuck(group) ? await ranked(group, lendable(group, context), context) : []
-          const chosen: Success[] = []
-          for (const success of candidates) {
-            const length = success.tokens.length
-            const before = lent.get(success.author) ?? 0
-            if (chosen.length === options.k || total + length > most) break
-            // Each author may contribute at least one.
-            if (before > 0 && before + length > mostOfOne) continue
-            chosen.push(success)
-            total += length
-            lent.set(success.author, before + length)
-          }
+          const chosen = lent.take(candidates)
           const isKept = waiting.delete(group.id)
           if (chosen.length === 0) {
             // A group kept for a success is dropped if there is none.
@@ -150,12 +116,11 @@ export default definePlugin({
             continue
           }
           mixed += 1
-          for (const success of chosen) success.uses += 1
           const rollouts = [...group.rollouts, ...chosen.map((success) => rolloutOf(success, view.version))]
           result.push({ ...group, rollouts, always: true })
         }
         context.metric('groups', mixed)
-        context.metric('tokens', total)
+        context.metric('tokens', lent.total)
         return result
       },
 
@@ -173,17 +138,7 @@ export default definePlugin({
         borrowed: groups.map(({ rollouts }) => rollouts.map((rollout) => (isBorrowed(rollout) ? 1 : 0))),
       }),
 
-      correct() {
-        const probability = exp(column('logprob'))
-        const shaped = div(probability, add(probability, options.gamma))
-        return {
-          columns: { borrowed: 0 },
-          instead: {
-            where: column('rescue.borrowed'),
-            loss: neg(mul(options.loss === 'shaped' ? shaped : column('logprob'), column('advantage'))),
-          },
-        }
-      },
+      correct: () => correctionOf(options),
 
       observe(groups, context) {
         for (const group of groups) {
@@ -195,25 +150,108 @@ export default definePlugin({
         }
       },
 
-      save: () =>
-        writeRecord(FORMAT, {
-          tokenizer,
-          successes: successes.save(),
-          solved: [...solved],
-          waiting: [...waiting],
-        }),
-      load(state) {
-        const saved = savedSchema.parse(readRecord(FORMAT, state))
-        successes.load(saved.successes as Success[])
-        tokenizer = saved.tokenizer
-        solved.clear()
-        for (const question of saved.solved) solved.add(question)
-        waiting.clear()
-        for (const id of saved.waiting) waiting.add(id)
-      },
+      save: memory.save,
+      load: memory.load,
     }
   },
 })
+
+/** The success fits the prompt's context, and this node's verifier still finds it right. */
+function fits({ text, tokens }: Success, { prompt, conditioning }: Group, context: Context): boolean {
+  const { completion, context: most } = context.limits
+  return (
+    tokens.length <= completion &&
+    conditioning.length + tokens.length <= most &&
+    context.verify(prompt, text).score > 0.5
+  )
+}
+
+/** Sorts successes by their likelihood per token under this node's policy. */
+async function ranked({ conditioning }: Group, found: Success[], context: Context): Promise<Success[]> {
+  if (found.length < 2) return found
+  const scores = await context.score(found.map(({ tokens }) => ({ conditioning, completion: tokens })))
+  const mean = scores.map(({ logprobs }) => logprobs.reduce((sum, one) => sum + one, 0) / logprobs.length)
+  return found
+    .map((success, i) => ({ success, mean: mean[i]! }))
+    .sort((a, b) => b.mean - a.mean)
+    .map(({ success }) => success)
+}
+
+/** Lends successes to groups, `k` to each, within `most` tokens and `mostOfOne` of each author. */
+function createLoans({ k, most, mostOfOne }: { k: number; most: number; mostOfOne: number }) {
+  const lent = new Map<string, number>()
+  let total = 0
+  return {
+    /** Tokens lent so far. */
+    get total() {
+      return total
+    },
+    take(candidates: readonly Success[]): Success[] {
+      const chosen: Success[] = []
+      for (const success of candidates) {
+        const { length } = success.tokens
+        const before = lent.get(success.author) ?? 0
+        if (chosen.length === k || total + length > most) break
+        // Each author may contribute at least one.
+        if (before > 0 && before + length > mostOfOne) continue
+        chosen.push(success)
+        success.uses += 1
+        total += length
+        lent.set(success.author, before + length)
+      }
+      return chosen
+    },
+  }
+}
+
+type Options = z.infer<typeof settings>
+
+function correctionOf({ gamma, loss }: Options): Correction {
+  const probability = exp(column('logprob'))
+  const shaped = div(probability, add(probability, gamma))
+  return {
+    columns: { borrowed: 0 },
+    instead: {
+      where: column('rescue.borrowed'),
+      loss: neg(mul(loss === 'shaped' ? shaped : column('logprob'), column('advantage'))),
+    },
+  }
+}
+
+/** What the plugin saves. */
+function createMemory(options: Options) {
+  const successes = createSuccesses({ ...options, bytes: options.megabytes * 2 ** 20 })
+  const solved = new Set<string>()
+  /** Ids of groups without a signal that were kept for a success to join. */
+  const waiting = new Set<string>()
+  let tokenizer = ''
+  return {
+    successes,
+    solved,
+    waiting,
+    /** Forgets what another tokenizer encoded. */
+    belongTo(current: string): void {
+      if (tokenizer !== current && tokenizer !== '') successes.clear()
+      tokenizer = current
+    },
+    save: (): Uint8Array =>
+      writeRecord(FORMAT, {
+        tokenizer,
+        successes: successes.save(),
+        solved: [...solved],
+        waiting: [...waiting],
+      }),
+    load(state: Uint8Array): void {
+      const saved = savedSchema.parse(readRecord(FORMAT, state))
+      successes.load(saved.successes as Success[])
+      tokenizer = saved.tokenizer
+      solved.clear()
+      for (const question of saved.solved) solved.add(question)
+      waiting.clear()
+      for (const id of saved.waiting) waiting.add(id)
+    },
+  }
+}
 
 /**
  * A question's key, equal for equal questions of a task, whatever their seeds. An episode's key is its prompt's, since
