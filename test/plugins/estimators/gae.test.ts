@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import gae, { advantagesOf } from '../../../plugins/estimators/critic/gae.ts'
+import { headOf } from '../../../plugins/estimators/critic/state.ts'
 import { createScriptedContext } from '../../../protocol/plugin/testing/index.ts'
 import type { Group, Rollout } from '../../../protocol/train/index.ts'
 import { contextOf, estimate, groupOf, rolloutOf, withSettings } from '../samples.ts'
@@ -131,7 +132,7 @@ describe('the critic', () => {
     const commit = async (groups: Group[]) => {
       const advantages = await hooks.advantage!(groups, contextOf())
       await hooks.commit!({ step: 1, metrics: {}, groups, advantages }, contextOf())
-      return JSON.parse(new TextDecoder().decode(await hooks.save!())) as { seen: number }
+      return headOf(await hooks.save!())!.spread
     }
     expect((await commit(peers)).seen).toBe(0)
     expect((await commit(own)).seen).toBe(3)

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { advantagesOf } from '../../../plugins/estimators/critic/gae.ts'
+import { headOf } from '../../../plugins/estimators/critic/state.ts'
 import { hasSampler, ratiosOf, type TraceBounds, traceOf } from '../../../plugins/estimators/critic/trace.ts'
 import vTrace from '../../../plugins/estimators/critic/v-trace.ts'
 import { diceFor } from '../../../plugins/tasks/random.ts'
@@ -204,7 +205,7 @@ describe('rollouts whose sampler is unknown', () => {
       const groups = [group()]
       const advantages = await hooks.advantage!(groups, contextOf())
       await hooks.commit!({ step: 1, metrics: {}, groups, advantages }, contextOf())
-      return (JSON.parse(new TextDecoder().decode(await hooks.save!())) as { seen: number }).seen
+      return headOf(await hooks.save!())!.spread.seen
     }
     expect(await seen({})).toBe(6)
     expect(await seen({ unknown: 'keep' })).toBe(8)
