@@ -1,15 +1,19 @@
 // The recipes, by name.
 
 import { isGguf } from '../presets.ts'
+import { halfBillion } from './half-billion.ts'
 import type { Recipe } from './recipe.ts'
 import { sorting } from './sorting.ts'
 import { threeTasks } from './three-tasks.ts'
+import { tooFast } from './too-fast.ts'
 
 export type { Recipe } from './recipe.ts'
 
 export const RECIPES = {
   'three-tasks': threeTasks,
   sorting,
+  'too-fast': tooFast,
+  'half-billion': halfBillion,
 } as const satisfies Record<string, Recipe>
 
 export type RecipeName = keyof typeof RECIPES

@@ -11,7 +11,7 @@ export interface Recipe {
   parameters: number
   /** Config path -> value. Where a recipe is named, these override the defaults and presets; the config file overrides them. */
   values: Readonly<Record<string, unknown>>
-  /** What the runs reached, from the records that `record` names. */
+  /** What the runs reached, from the records. */
   looks: readonly RecipeLook[]
   /** Greedy accuracy of each run at the last look, 0 to 1. */
   greedy: readonly number[]
@@ -19,7 +19,6 @@ export interface Recipe {
   processorSeconds: readonly number[]
   /** Most memory that a run held, bytes. */
   peakBytes?: number
-  /** Command that made the records, and their file. */
-  command: string
-  record: string
+  /** The command that made the records, and their file. Undefined for a recipe that we have not run. */
+  recorded?: { command: string; file: string }
 }

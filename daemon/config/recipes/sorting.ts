@@ -25,6 +25,8 @@ export const sorting: Recipe = {
   greedy: [0.41, 0.36, 0.295],
   processorSeconds: [686, 671, 542],
   peakBytes: 5_680_000_000,
-  command: 'npm run -s lab:up -- --model SmolLM2-135M-Instruct.Q4_1.gguf --steps 0,20 --seeds 1,2,3',
-  record: 'docs/results/up.jsonl',
+  recorded: {
+    command: 'npm run -s lab:up -- --model SmolLM2-135M-Instruct.Q4_1.gguf --steps 0,20 --seeds 1,2,3',
+    file: 'docs/results/up.jsonl',
+  },
 }

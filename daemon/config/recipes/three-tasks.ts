@@ -19,6 +19,8 @@ export const threeTasks = {
   greedy: [0.254, 0.2435, 0.2442],
   processorSeconds: [88, 66, 61],
   peakBytes: 864e6,
-  command: 'npm run -s lab:up -- --arms three-tasks --steps 0,30 --seeds 1,2,3',
-  record: 'docs/results/up.jsonl',
+  recorded: {
+    command: 'npm run -s lab:up -- --arms three-tasks --steps 0,30 --seeds 1,2,3',
+    file: 'docs/results/up.jsonl',
+  },
 } satisfies Recipe

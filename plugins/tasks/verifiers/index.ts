@@ -4,6 +4,7 @@ import { choice } from './choice.ts'
 import { exact } from './exact.ts'
 import { expression } from './expressions/expression.ts'
 import { fraction } from './expressions/fraction.ts'
+import { json } from './json.ts'
 import { numeric } from './numeric.ts'
 import { regex } from './regex/regex.ts'
 import { set } from './set.ts'
@@ -15,6 +16,7 @@ export const VERIFIERS: readonly Verifier[] = [
   numeric,
   choice,
   set,
+  json,
   regex,
   fraction,
   expression,

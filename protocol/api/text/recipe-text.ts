@@ -84,7 +84,8 @@ export function recipeText(snapshot: Pick<Snapshot, 'recipe' | 'evaluations'>): 
   if (recipe.isOtherModel) return said('not run by us with this model')
   if (recipe.isOtherTask) return said('nothing to compare, since the tasks differ')
   const end = looks.at(-1)
-  const runs = end ? ` (${end.sampled.length} runs alone)` : ''
+  if (!end) return said('not run by us')
+  const runs = ` (${end.sampled.length} runs alone)`
   const differs = changed.length > 0 ? `; ${differsText(recipe)}` : ''
   const standing = recipeStanding(snapshot)
   if (standing) {
@@ -92,8 +93,8 @@ export function recipeText(snapshot: Pick<Snapshot, 'recipe' | 'evaluations'>): 
     return said(`step ${step}: ${percent(accuracy, 0)}, expected ${bandText(band)}${runs}${differs}`)
   }
   const last = snapshot.evaluations?.at(-1)
-  const band = end && bandAt(looks, end.step, last?.prompts ?? end.questions)
-  if (!end || end.step === 0) return undefined
+  const band = bandAt(looks, end.step, last?.prompts ?? end.questions)
+  if (end.step === 0) return undefined
   if (!band) {
     const reached = end.sampled.map((share) => percent(share, 0)).join(' and ')
     return said(

@@ -28,6 +28,27 @@ const CASES: readonly Case[] = [
     right: ['STRASSE', 'Road', 'straße'],
     wrong: ['Straße, road', 'Straße road', 'roads'],
   },
+  {
+    verifier: 'json',
+    answer: '{"name": "Ada", "years": [1815, 1.50], "known": true, "id": 9007199254740993}',
+    right: [
+      '{"id":9007199254740993,"known":true,"years":[1815,1.5],"name":" Ada"}',
+      '```json\n{"name": "Ada", "years": [1815, 1.5e0], "known": true, "id": 9007199254740993}\n```',
+    ],
+    wrong: [
+      '{"name": "ada", "years": [1815, 1.5], "known": true, "id": 9007199254740993}',
+      '{"name": "Ada", "years": [1.5, 1815], "known": true, "id": 9007199254740993}',
+      '{"name": "Ada", "years": [1815, 1.5], "known": true, "id": 9007199254740992}',
+      '{"name": "Ada", "years": [1815, 1.5], "known": "true", "id": 9007199254740993}',
+      '{"name": "Ada", "years": {"0": 1815, "1": 1.5}, "known": true, "id": 9007199254740993}',
+      '{"name": "Ada", "years": [1815, 1.5], "known": true, "id": 9007199254740993, "__proto__": 1}',
+      '{"name": "Ada", "years": [1815, 1.5], "known": true}',
+      '{"name": "Ada"',
+      'Ada',
+      '',
+    ],
+  },
+  { verifier: { use: 'json', ignore_case: true }, answer: '["A"]', right: ['["a"]'], wrong: ['[]', '"a"'] },
   { verifier: 'exact', answer: 'caf\u00e9', right: ['cafe\u0301'], wrong: ['cafe'] },
   {
     verifier: 'numeric',
@@ -315,6 +336,7 @@ describe('what a person wrote wrongly is said', () => {
     [{ use: 'choice', choices: ['one', 'two'] }, 'C', /A to B/],
     ['set', ['a', 'a'], /twice/],
     ['set', ['a,b'], /separator/],
+    ['json', '{a: 1}', /must be JSON/],
     ['regex', '(a', /"\)" is missing/],
     ['regex', 'a)', /closes nothing/],
     ['regex', 'a**', /two repetitions/],
@@ -347,6 +369,7 @@ describe('noise', () => {
     regex: { answer: '(a|a)*(a|aa)+(.*a){20}b', text: 'a'.repeat(1024) },
     expression: { answer: '((x+1)/(x+2))^20', text: '((x+9)/(x-7)+1/(x+3))^16' },
     numeric: { answer: '9.9e-399', text: '9.9e399' },
+    json: { answer: '[9.9e-399]', text: '['.repeat(2000) + ']'.repeat(2000) },
   }
   const usual: Record<string, Answer> = {
     regex: '(a|b)*c',
@@ -355,6 +378,7 @@ describe('noise', () => {
     numeric: 5,
     choice: 'B',
     set: ['a', 'b'],
+    json: '[1]',
     exact: 'a b',
   }
   const alphabet = Array.from(

@@ -68,15 +68,17 @@ function described(name: string, recipe: Recipe, start: string): string[] {
     ...(recipe.model ? [`Model:  ${recipe.model}`] : []),
     '',
     ...settingsText(recipe),
-    ...tableText(['STEP', 'HELD-OUT ACCURACY OF EACH RUN', 'EXPECTED OF ONE MORE'], looks),
-    '',
     ...(last
       ? [
+          ...tableText(['STEP', 'HELD-OUT ACCURACY OF EACH RUN', 'EXPECTED OF ONE MORE'], looks),
+          '',
           `${last.questions} held-out questions a look, sampled; greedy ${all(recipe.greedy)} at step ${last.step}.`,
           `To step ${last.step}: ${costs.join('; ')}.`,
         ]
       : []),
-    `Records: ${recipe.record}, made by \`${recipe.command}\`.`,
+    recipe.recorded
+      ? `Records: ${recipe.recorded.file}, made by \`${recipe.recorded.command}\`.`
+      : 'Not run by us: no record says what it reaches.',
   ]
 }
 
