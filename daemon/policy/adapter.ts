@@ -1,13 +1,7 @@
 // LoRA adapters (Hu et al. 2021) as plain data: initial values, and merging into a model. The engine trains adapters;
 // peft.ts reads and writes PEFT's files.
 
-import {
-  type AdapterSpec,
-  adapterNames,
-  adapterShapes,
-  type DecoderSpec,
-  parameterShapes,
-} from '../engine/decoder.ts'
+import { type AdapterSpec, adapterNames, adapterShapes, type DecoderSpec } from '../engine/decoder.ts'
 import { asFloats, type BaseWeights } from '../engine/stored/stored.ts'
 import type { Weights } from '../engine/weights.ts'
 
