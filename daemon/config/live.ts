@@ -19,6 +19,7 @@ export const LIVE_KEYS: ReadonlySet<string> = new Set([
   'training.minibatches',
   'swarm.trust',
   'swarm.weights',
+  'swarm.audits',
   'training.aggregation',
   'limits.cpu_percent',
   'limits.busy_percent',

@@ -6,6 +6,7 @@
 //         /swarm.json           the swarm joined by invite, or a private swarm's key created here
 //         /store/               groups, progress, reputation (level)
 //         /checkpoints/         one folder per checkpoint
+//         /audits/              states behind this node's receipt, if it makes any
 //         /runs/                one event file per run
 //         /logs/waggle.log      rotated
 //         /plugins/             installed plugins
@@ -29,6 +30,7 @@ export interface Paths {
   membership: string
   store: string
   checkpoints: string
+  audits: string
   runs: string
   logs: string
   logFile: string
@@ -77,6 +79,7 @@ export function resolvePaths(options: PathsOptions, at: PathsEnvironment): Paths
     membership: join(state, 'swarm.json'),
     store: join(state, 'store'),
     checkpoints: join(state, 'checkpoints'),
+    audits: join(state, 'audits'),
     runs: join(state, 'runs'),
     logs,
     logFile: join(logs, 'waggle.log'),

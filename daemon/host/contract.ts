@@ -229,6 +229,8 @@ export interface PluginHost {
   readonly learnsFromAny: boolean
   /** False if the estimator wants no policy update. */
   readonly updates: boolean
+  /** Whether advantages and columns follow from a batch alone: no plugin that gives them has a state or asks a model. */
+  readonly isReplayable: boolean
   /** True if a plugin has a token budget for generating texts. */
   readonly writes: boolean
   /** Loads saved states and opens every plugin. Before that, plugins cannot reach the node. */

@@ -94,6 +94,7 @@ export async function createPluginHost(
     learnsFromAny: estimator.plugin.manifest?.signal === 'any',
     writes: active.some(({ budget }) => budget.tokens > 0),
     updates: estimator.plugin.manifest?.update !== false,
+    isReplayable: active.every(isReplayable),
     async open(given, at, saved = []) {
       world = given
       step = at
@@ -155,6 +156,13 @@ function refuserOf({ onTrouble }: Pick<PluginHostParts, 'onTrouble'>) {
       onTrouble({ ...troubleOf(one, hook, message), refused: true })
     one.tally.refusal = message
   }
+}
+
+/** A plugin of the user's own may be another one elsewhere, under the same name. */
+function isReplayable({ hooks, needs, isOutside, plugin: { kind } }: Active): boolean {
+  if (isOutside && (hooks.advantage || hooks.correct)) return false
+  if (kind === 'estimator') return needs.size === 0 && !hooks.save
+  return !hooks.modify && !hooks.columns && !hooks.teach
 }
 
 export function factsOf(one: Pick<Active, 'plugin' | 'hooks'>): PluginFacts {

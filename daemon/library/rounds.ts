@@ -19,6 +19,7 @@ import type { TaskBook } from '../rollout/tasks.ts'
 import { createVolatileDatabase } from '../store/database/volatile-database.ts'
 import { createPool } from '../store/pool/pool.ts'
 import type { Aggregation } from '../trainer/aggregation.ts'
+import type { StepRecorder } from '../trainer/audit/recording.ts'
 import type { Finding, UpdateOutcome } from '../trainer/learning/contract.ts'
 
 interface RoundsOptions {
@@ -62,6 +63,8 @@ interface RoundsParts {
   isTrusted(author: string): boolean
   onFinding(finding: Finding): void
   onTrouble(trouble: PluginTrouble): void
+  /** Records each update, as a node that makes receipts does. */
+  recorder?: StepRecorder | undefined
   /** Default: there are none. */
   teachers?: Teachers
   /** Default: `createPluginHost`. A bench passes one that times its calls. */
@@ -120,7 +123,7 @@ export async function createRounds(options: RoundsOptions, parts: RoundsParts): 
       self,
     },
     {
-      ...{ policy, plugins: host, pool },
+      ...{ policy, plugins: host, pool, recorder: parts.recorder },
       random: (stream) => randomStream(seed, stream),
       trainingCost: ({ realTokens }) => TRAINED * realTokens,
       isKnown: () => true,

@@ -21,6 +21,7 @@ import { evaluatePolicy } from '../rollout/evaluation/evaluation-loop.ts'
 import type { TaskBook } from '../rollout/tasks.ts'
 import type { Waker } from '../rollout/waker.ts'
 import type { CheckpointRequests } from '../trainer/checkpoints/checkpoint-requests.ts'
+import type { NodeAudits } from './audits/audits.ts'
 import { tellPhases } from './facts/tell-phases.ts'
 import type { Loops } from './loops.ts'
 import type { NodeState, Wishes } from './state.ts'
@@ -42,6 +43,7 @@ export interface ControlParts
   > {
   policy: LivePolicy
   plugins: PluginHost
+  audits: Pick<NodeAudits, 'audit'>
   tasks: TaskBook
   journal: Journal
   events: EventLog
@@ -107,6 +109,8 @@ export function openControl(
       } else journal.log('info', partText(found, withPlugins))
       return { ...found, plugins: withPlugins }
     },
+
+    audit: parts.audits.audit,
 
     checkpoint() {
       const made = requests.request()

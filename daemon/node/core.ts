@@ -11,6 +11,7 @@ import { randomStream } from '../host/random.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
 import type { ParkedGroups } from '../rollout/parked/parked.ts'
 import type { Pool } from '../store/pool/pool.ts'
+import type { StepRecorder } from '../trainer/audit/recording.ts'
 import { batchAt } from '../trainer/batch/batch-size.ts'
 import type { Role } from '../trainer/roles.ts'
 import type { LearnerState } from '../trainer/sharing/evidence.ts'
@@ -41,6 +42,7 @@ export interface CoreParts {
   /** Nodes whose weights are averaged, this one included. */
   nodes(): number
   restore(before: number): Promise<{ step: number } | undefined>
+  recorder?: StepRecorder | undefined
 }
 
 /** AdamW settings from the config. */
@@ -59,7 +61,7 @@ export function vouchesFor(trust: Config['swarm']['trust'], peer: string): boole
 }
 
 export function openCore({ settings, self, seed, restored }: CoreOptions, parts: CoreParts): NodeCore {
-  const { policy, plugins, pool, parked, journal, phases, roles, isKnown } = parts
+  const { policy, plugins, pool, parked, journal, phases, roles, isKnown, recorder } = parts
   const { rollout, training: fixed } = settings()
   return createCore(
     {
@@ -84,7 +86,7 @@ export function openCore({ settings, self, seed, restored }: CoreOptions, parts:
       restored,
     },
     {
-      ...{ policy, plugins, pool, roles, isKnown, phases },
+      ...{ policy, plugins, pool, roles, isKnown, phases, recorder },
       random: (stream) => randomStream(seed, stream),
       trainingCost: ({ seconds }) => seconds,
       isTrusted: (author) => vouchesFor(settings().swarm.trust, author),

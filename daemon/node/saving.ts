@@ -14,6 +14,7 @@ import { createCheckpointSchedule } from '../trainer/checkpoints/checkpoint-sche
 import { restoreBefore, restoreNode, saveNode } from '../trainer/checkpoints/checkpointing.ts'
 import type { TrainingRecord } from '../trainer/checkpoints/training-record.ts'
 import type { LearnerState } from '../trainer/sharing/evidence.ts'
+import type { NodeAudits } from './audits/audits.ts'
 import type { NodeHeads } from './heads/heads.ts'
 import type { Models } from './policy/models.ts'
 import type { Policies } from './policy/policy.ts'
@@ -30,6 +31,8 @@ interface SavingParts {
   journal: Journal
   record: TrainingRecord
   heads: Pick<NodeHeads, 'joined' | 'goBack'>
+  /** Of a node that can make receipts. */
+  audits?: Pick<NodeAudits, 'receipt'>
   disk: Disk
   /** Whether the node continues from a checkpoint. */
   isRestored: boolean
@@ -94,6 +97,7 @@ export function createSaving(parts: SavingParts): Saving {
         headLineage: parts.headLineage,
         plugins: await plugins.save(),
         parked: parked.save(),
+        receipt: parts.audits?.receipt(),
         roles: [...roles.values()].filter(({ trainable }) => trainable),
         spec: policy.spec,
         base,

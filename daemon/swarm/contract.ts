@@ -14,6 +14,7 @@ import type { JoinOutcome, JoinProgress } from './join/join.ts'
 import type { NodeTransport } from './libp2p/swarm-node.ts'
 import type { Identity } from './peers/identity.ts'
 import type { PeerView } from './peers/peers.ts'
+import type { Receipts } from './receipts/receipts.ts'
 import type { Clock, Codec, Log, PluginStates, SwarmEvent, TaskSource } from './types.ts'
 
 export interface SwarmOptions {
@@ -156,6 +157,8 @@ export interface Swarm {
   invite(): Promise<string>
   /** Exchange of trained weights with peers. */
   readonly heads: Pick<Heads, 'offer' | 'withdraw' | 'ask' | 'fetch' | 'blame' | 'bytes'>
+  /** Receipts of the steps behind trained weights. */
+  readonly receipts: Pick<Receipts, 'tell' | 'ask' | 'fetch' | 'blame' | 'bytes'>
   /** Offers a file to these peers, or to any peer that has the offer's ID. Nothing is sent until a peer asks. */
   offer(file: { path: string; to?: readonly string[] }): Promise<Offer>
   withdraw(id: string): void

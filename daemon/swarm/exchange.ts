@@ -12,12 +12,13 @@ import type { SwarmOptions, SwarmParts } from './contract.ts'
 import { Fetcher } from './fetch/fetcher.ts'
 import { RecentFrames } from './fetch/recent-frames.ts'
 import { type Gossip, Publisher } from './gossip/publisher.ts'
-import { createHeads } from './heads/heads.ts'
+import { createHeads, type HeadsParts } from './heads/heads.ts'
 import type { Requests } from './libp2p/streams.ts'
 import { PeerNews } from './peers/news.ts'
 import { PeerRecords } from './peers/records.ts'
 import { Reputation } from './peers/reputation.ts'
 import { SwarmRecord } from './peers/swarm-record.ts'
+import { createReceipts } from './receipts/receipts.ts'
 
 interface ExchangeOptions
   extends Pick<SwarmOptions, 'tasks' | 'arms' | 'relay' | 'maxCompletionTokens' | 'headBytesPerHour'> {
@@ -166,15 +167,14 @@ export function createExchange(options: ExchangeOptions, parts: ExchangeParts) {
     },
   )
 
-  const heads = createHeads(
-    { mostPerHour: options.headBytesPerHour },
-    {
-      ...{ requests, clock, log, isBehind, identity: parts.identity, isAuthentic: parts.isAuthentic },
-      isMuted: (peer) => reputation.isMuted(peer),
-      isNear: parts.isNear ?? (() => false),
-      onLie: (peer) => reputation.offend(peer, 'reject'),
-    },
-  )
+  const weighing: HeadsParts = {
+    ...{ requests, clock, log, isBehind, identity: parts.identity, isAuthentic: parts.isAuthentic },
+    isMuted: (peer) => reputation.isMuted(peer),
+    isNear: parts.isNear ?? (() => false),
+    onLie: (peer) => reputation.offend(peer, 'reject'),
+  }
+  const heads = createHeads({ mostPerHour: options.headBytesPerHour }, weighing)
+  const receipts = createReceipts({ mostPerHour: options.headBytesPerHour }, weighing)
 
   /** When this node, having had no peers, last met one, and when it had last received a group before that. */
   let meeting: { at: number; heard: number | undefined } | undefined
@@ -208,13 +208,14 @@ export function createExchange(options: ExchangeOptions, parts: ExchangeParts) {
       memory,
       fetcher,
     },
-    ...{ recentFrames, isKnown, news, heads },
+    ...{ recentFrames, isKnown, news, heads, receipts },
     /** Call before the network starts. */
     async start(): Promise<void> {
       await memory.start()
       if (memory.ranUntil !== undefined) admission.resume(memory.ranUntil)
       await fetcher.start()
       await heads.start()
+      await receipts.start()
     },
     /** Call after `fetcher` and `validator` have stopped, at any later time. */
     stop: () => memory.stop(),

@@ -36,7 +36,8 @@ export async function createSwarm(options: SwarmOptions, parts: SwarmParts): Pro
     assembled
   const { greeter, forgetting, thinning, silence, bandwidth } = assembled
   const { book, neighbours, notices, exchange, offers, states } = assembled
-  const { records, reputation, memory, validator, verifier, publisher, fetcher, heads, isKnown } = exchange
+  const { records, reputation, memory, validator, verifier, publisher, fetcher, heads, receipts, isKnown } =
+    exchange
   const { pubsub } = libp2p.services
   let used = 0
   let stunResponder: StunResponder | undefined
@@ -87,6 +88,7 @@ export async function createSwarm(options: SwarmOptions, parts: SwarmParts): Pro
       greeter.stop()
       fetcher.stop()
       heads.stop()
+      receipts.stop()
       states?.stop()
       validator.close()
       await stunResponder?.stop()
@@ -161,6 +163,7 @@ export async function createSwarm(options: SwarmOptions, parts: SwarmParts): Pro
         addressesOf: (peer) => book.tellable(peer),
       }),
     heads,
+    receipts,
     offer: (file) => offers.offer(file),
     withdraw: (id) => offers.withdraw(id),
     download: (request) => bulkFetch(request, { libp2p, traffic: records, clock, log }),

@@ -30,6 +30,7 @@ export const PHASES = {
   teach: { doing: 'asking a teacher', state: 'TRAINING', tellsFrom: 0.05 },
   // The first answers to end are the shortest.
   evaluate: { doing: 'evaluating', state: 'EVALUATING', tellsFrom: 0.3 },
+  audit: { doing: 'auditing', state: 'TRAINING' },
   save: { doing: 'saving', state: 'SAVING', tellsFrom: 0.05 },
   write: { doing: 'writing answers', state: 'GENERATING' },
   verify: { doing: 'verifying', state: 'GENERATING', tellsFrom: 0.1 },

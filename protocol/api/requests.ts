@@ -152,6 +152,52 @@ export type EvalResult = Evaluation & {
 }
 export type CheckpointResult = CheckpointInfo
 
+export interface AuditRequest {
+  /** Peer ID, or the name that the node shows for it. Default: this node itself. */
+  peer?: string
+  /** All steps of the receipt instead of one at random. */
+  all?: boolean
+}
+
+/** A step of a receipt, and what came of computing it again. */
+export interface AuditedStep {
+  /** The author's policy version before it. */
+  step: number
+  /**
+   * passed: the same weights and moments, up to rounding. failed: others, or its batch is not what it says. unauditable:
+   * this node cannot compute it, which is no suspicion. unserved: what the receipt names did not come.
+   */
+  outcome: 'passed' | 'failed' | 'unauditable' | 'unserved'
+  /** Groups of its batch. */
+  own: number
+  foreign: number
+  /** Heads of peers that were averaged in before it. */
+  joined: number
+  /** The weights before it are not those after the step before, although no head was averaged in. */
+  isReplaced: boolean
+  /** Equal bit for bit; otherwise within what other processors and builds differ by. */
+  isSame?: boolean
+  /** Cosine of both movements of the weights, and lengths of differences relative to what was computed here. */
+  difference?: { cosine: number; movement: number; first: number; second: number }
+  /** What failed, or why it cannot be audited. */
+  detail?: string
+}
+
+export interface AuditResult {
+  /** Whose receipt it is. */
+  peer: string
+  name: string
+  isOwn: boolean
+  /** Steps of the receipt. */
+  steps: number
+  audited: AuditedStep[]
+  /** Whether its newest head follows from the weights that the receipt names; absent without a head. */
+  head?: 'passed' | 'failed' | 'unserved'
+  /** What computed the steps, and what computed them again. */
+  build: string
+  ownBuild: string
+}
+
 export interface MuteRequest {
   /** Peer ID, or the name that the node shows for it. */
   peer: string
@@ -191,6 +237,7 @@ export interface Commands {
   resume: [Record<string, never>, Done]
   stop: [StopRequest, Done]
   eval: [EvalRequest, EvalResult]
+  audit: [AuditRequest, AuditResult]
   reconfigure: [ReconfigureRequest, ReconfigureResult]
   mute: [MuteRequest, Done]
   checkpoint: [Record<string, never>, CheckpointResult]
@@ -206,6 +253,7 @@ export const COMMANDS = [
   'resume',
   'stop',
   'eval',
+  'audit',
   'reconfigure',
   'mute',
   'checkpoint',

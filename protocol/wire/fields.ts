@@ -5,6 +5,7 @@ import { Buffer } from 'node:buffer'
 import type { Value, ValueMap } from './cbor.ts'
 import { malformed } from './fault.ts'
 import { SCHEMA_MINOR } from './frame.ts'
+import { publicKeyOf } from './peer-id.ts'
 
 export class Fields {
   private readonly map: ValueMap
@@ -58,9 +59,16 @@ export class Fields {
 
   /** A SHA-256, as 64 hex digits. */
   digest(name: string): string {
-    const value = this.bytes(name)
-    if (value?.length !== 32) throw malformed(name)
-    return Buffer.from(value).toString('hex')
+    return digestIn(this.bytes(name), name)
+  }
+
+  /** Undefined if it is absent. */
+  optionalDigest(name: string): string | undefined {
+    return this.map.has(name) ? this.digest(name) : undefined
+  }
+
+  optional(name: string): Fields | undefined {
+    return this.map.has(name) ? this.fields(name) : undefined
   }
 
   bytes(name: string): Uint8Array | undefined {
@@ -76,5 +84,16 @@ export class Fields {
 
 export function list(value: Value | undefined, low: number, high: number): Value[] {
   if (!Array.isArray(value) || value.length < low || value.length > high) throw malformed('a list')
+  return value
+}
+
+/** A SHA-256, as 64 hex digits. */
+export function digestIn(value: Value | undefined, name = 'a hash'): string {
+  if (!(value instanceof Uint8Array) || value.length !== 32) throw malformed(name)
+  return Buffer.from(value).toString('hex')
+}
+
+export function peerIn(value: Value | undefined): string {
+  if (typeof value !== 'string' || publicKeyOf(value) === undefined) throw malformed('a peer ID')
   return value
 }

@@ -15,8 +15,8 @@ import { malformed, WireFault } from './fault.ts'
 import { peerIdOf } from './peer-id.ts'
 
 export const MAJOR = 1
-/** Version of the whole protocol; 1.1 and 1.2 each added a protocol for streams. */
-export const MINOR = 2
+/** Version of the whole protocol; 1.1, 1.2 and 1.3 each added a protocol for streams. */
+export const MINOR = 3
 /** Version of frames: the last minor that changed a body's schema. */
 export const SCHEMA_MINOR = 0
 export const HEADER_BYTES = 100
@@ -26,7 +26,7 @@ const DOMAIN = Buffer.from('waggle/frame\0')
 const SPKI = Buffer.from('302a300506032b6570032100', 'hex')
 
 /** Numbers are never reused. */
-export const KIND = { group: 1, announcement: 2, head: 3 } as const
+export const KIND = { group: 1, announcement: 2, head: 3, receipt: 4 } as const
 export type Kind = (typeof KIND)[keyof typeof KIND]
 
 /** The key that signs; the private half stays with its owner. */

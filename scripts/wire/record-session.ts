@@ -13,11 +13,14 @@ import {
   BULK_PROTOCOL,
   decodeFetch,
   decodeHeadRequest,
+  decodeReceiptRequest,
   encodeBulkRequest,
   encodeFetch,
   encodeHead,
   encodeHeadRequest,
   encodeHello,
+  encodeReceipt,
+  encodeReceiptRequest,
   encodeState,
   encodeStateRequest,
   FETCH_PROTOCOL,
@@ -28,8 +31,10 @@ import {
   MAJOR,
   MINOR,
   openFrame,
+  RECEIPT_PROTOCOL,
   STATE_PROTOCOL,
 } from '../../protocol/wire/index.ts'
+import { receipt as described } from '../../test/protocol/wire/receipts.ts'
 import { draft, freshIdentity, startNode, stopNodes, sums, until } from '../../test/swarm/helpers.ts'
 import {
   GOSSIP,
@@ -66,6 +71,11 @@ const party = await startParty(
       const about = { hash: sha256(weights.others), size: weights.others.length, createdAt: Date.now() }
       return [encodeHead({ ...facts, ...about }, partys.signer)]
     },
+    [RECEIPT_PROTOCOL]: (question) => [
+      'lineage' in decodeReceiptRequest(question)
+        ? encodeReceipt({ ...described, createdAt: Date.now() }, partys.signer)
+        : weights.others,
+    ],
   },
   { identity: partys },
 )
@@ -125,6 +135,17 @@ const [head] = await party.ask(HEAD_PROTOCOL, [encodeHeadRequest({ lineage: fact
 const byHash = encodeHeadRequest({ head: sha256(weights.own), from: 0 })
 const [headBytes] = await party.ask(HEAD_PROTOCOL, [byHash], 1)
 
+const { createdAt: _, ...own } = described
+recorded.swarm.receipts.tell({ offer: () => own, bytes: async () => weights.own })
+await recorded.swarm.receipts.ask(partys.peerId, facts.lineage)
+await recorded.swarm.receipts.fetch(partys.peerId, {
+  hash: sha256(weights.others),
+  size: weights.others.length,
+})
+const ask = [{ lineage: facts.lineage }, { bytes: sha256(weights.own), from: 0 }].map(encodeReceiptRequest)
+const [receipt] = await party.ask(RECEIPT_PROTOCOL, [ask[0]!], 1)
+const [receiptBytes] = await party.ask(RECEIPT_PROTOCOL, [ask[1]!], 1)
+
 const session: Session = {
   minor: MINOR,
   recordedAt,
@@ -142,6 +163,12 @@ const session: Session = {
     questions: party.heard[HEAD_PROTOCOL]!,
     head: hex(head!),
     bytes: hex(headBytes!),
+    asked: hex(weights.others),
+  },
+  receipt: {
+    questions: party.heard[RECEIPT_PROTOCOL]!,
+    receipt: hex(receipt!),
+    bytes: hex(receiptBytes!),
     asked: hex(weights.others),
   },
   bulk: { questions: party.heard[BULK_PROTOCOL]!.slice(0, 1), manifest: hex(manifest!), chunk: hex(chunk!) },

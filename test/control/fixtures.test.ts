@@ -117,6 +117,7 @@ test('there is an answer to every command, and a node of today still gives all o
       pause: await client.send('pause', {}),
       resume: await client.send('resume', {}),
       eval: await client.send('eval', {}),
+      audit: await client.send('audit', {}),
       checkpoint: await client.send('checkpoint', {}),
       reconfigure: await client.send('reconfigure', { settings }),
       mute: await client.send('mute', { peer: OTHER, on: true }),

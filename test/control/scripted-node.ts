@@ -127,6 +127,27 @@ export function createScriptedNode({
       calls.push('resume')
       paused = false
     },
+    async audit({ peer }) {
+      calls.push(`audit ${peer}`)
+      const build = 'waggle 1, onnx on cpu, linux x64'
+      const difference = { cosine: 0.2, movement: 1.4, first: 0, second: 0 }
+      const common = { own: 8, foreign: 4, joined: 0, isReplaced: false }
+      return {
+        ...{ peer: peer ?? 'me', name: 'clever-otter', isOwn: peer === undefined, steps: 12, head: 'passed' },
+        audited: [
+          peer === undefined
+            ? { ...common, step: 41, outcome: 'passed', isSame: true, difference }
+            : {
+                ...common,
+                step: 41,
+                outcome: 'failed',
+                difference,
+                detail: 'it moved the weights otherwise',
+              },
+        ],
+        ...{ build, ownBuild: build },
+      }
+    },
     async evaluate(
       { tasks = ['basic_arithmetic', 'base_conversion'], promptsPerTask = 64 },
       { onProgress } = {},

@@ -33,6 +33,19 @@ export const STEER: readonly Command[] = [
     load: () => import('../commands/steer/eval.ts'),
   },
   {
+    name: 'audit',
+    group: 'Steer',
+    summary: 'compute a step behind trained weights again, this node’s own or a peer’s',
+    details:
+      'Fetches the state before a step, drawn at random from the newest ones, and its batch; verifies the batch, computes the step again, and compares. The node whose step it is needs swarm.audits = true. The exit status is 1 if an audit failed.',
+    arguments: [
+      { name: 'peer', summary: 'a peer ID, or a name as `waggle peers` shows it (default: this node)' },
+    ],
+    options: [...REMOTE, { name: 'all', summary: 'all steps of the receipt instead of one' }],
+    examples: [['waggle audit clever-otter', 'a step of a peer']],
+    load: () => import('../commands/steer/audit.ts'),
+  },
+  {
     name: 'pause',
     group: 'Steer',
     changes: true,

@@ -61,6 +61,12 @@ export const swarm = z.strictObject({
     .describe(
       'average trained weights with peers of the same model; trusted: those in swarm.trust and members of a private swarm; teach: others may teach as well; off: neither send nor take any',
     ),
+  audits: z
+    .boolean()
+    .default(false)
+    .describe(
+      "keep a receipt of the newest steps, so that peers can compute one again, and let `waggle audit` do so with peers'; takes up to 512 MB in the home, and writes every step to it",
+    ),
   listen: z
     .array(address)
     .default(['/ip4/0.0.0.0/tcp/0'])

@@ -37,6 +37,7 @@ const SHAPES: { [Name in CommandName]: Fields } = {
         Object.values(v).every((value) => typeof value === 'string' && value.length <= 8192),
     },
   },
+  audit: { peer: text, all: { what: 'true or false', ok: (v) => typeof v === 'boolean' } },
   mute: {
     peer: { ...text, required: true },
     on: { what: 'true or false', ok: (v) => typeof v === 'boolean', required: true },

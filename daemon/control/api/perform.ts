@@ -65,6 +65,8 @@ async function call(
       return await node.join(body as Commands['join'][0], options)
     case 'eval':
       return await node.evaluate(body as Commands['eval'][0], options)
+    case 'audit':
+      return await node.audit(body as Commands['audit'][0], options)
     case 'checkpoint':
       return await node.checkpoint(options)
     case 'reconfigure':

@@ -3,6 +3,8 @@
 
 import type {
   AgentsInfo,
+  AuditRequest,
+  AuditResult,
   CheckpointInfo,
   EvalRequest,
   EvalResult,
@@ -29,6 +31,7 @@ import type { EventLog } from '../journal/event-log.ts'
 import { watchMachine } from '../journal/machine.ts'
 import type { Showcase } from '../journal/showcase.ts'
 import type { Telemetry } from '../journal/telemetry.ts'
+import { findPeer } from './find-peer.ts'
 import type { CallOptions, NodeControl } from './node.ts'
 import { createSwarmControl } from './swarm-control.ts'
 
@@ -71,6 +74,7 @@ export interface NodeParts {
   setPaused(paused: boolean): void
   reconfigure(settings: Record<string, string>): Promise<ReconfigureResult>
   evaluate(request: EvalRequest, signal?: AbortSignal): Promise<EvalResult>
+  audit(request: AuditRequest, signal?: AbortSignal): Promise<AuditResult>
   checkpoint(): Promise<CheckpointInfo>
   /** Resolves when everything except the control server is down. */
   stop(request: { checkpoint: boolean }): Promise<void>
@@ -162,6 +166,11 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
 
     evaluate: (request, options = {}) =>
       parts.follow('evaluate', options, () => parts.evaluate(request, options.signal)),
+
+    async audit({ peer, ...request }, options = {}) {
+      const who = peer === undefined ? {} : { peer: findPeer(peer, swarm?.known() ?? []) }
+      return await parts.follow('audit', options, () => parts.audit({ ...request, ...who }, options.signal))
+    },
 
     checkpoint: (options = {}) => parts.follow(undefined, options, () => parts.checkpoint()),
 

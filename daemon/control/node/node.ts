@@ -2,6 +2,8 @@
 // commands and the terminal UI use the control server. The network interface is in protocol/api.
 
 import type {
+  AuditRequest,
+  AuditResult,
   CheckpointResult,
   EvalRequest,
   EvalResult,
@@ -56,6 +58,8 @@ export interface NodeControl {
   pause(): Promise<void>
   resume(): Promise<void>
   evaluate(request: EvalRequest, options?: CallOptions): Promise<EvalResult>
+  /** Computes steps behind this node's weights or a peer's again. */
+  audit(request: AuditRequest, options?: CallOptions): Promise<AuditResult>
   checkpoint(options?: CallOptions): Promise<CheckpointResult>
   /**
    * Rereads the config and applies what can change while the node runs. `settings` (path -> value as text) override the

@@ -62,6 +62,7 @@ export function createRelayControl(
     resume: refuse,
     reconfigure: refuse,
     evaluate: refuse,
+    audit: refuse,
     checkpoint: refuse,
     stop() {
       stopping ??= stop()

@@ -41,6 +41,13 @@ export function createStartingControl(
     },
     stop,
     ...{ join: refuse, invite: refuse, share: refuse, fetch: refuse, leave: refuse, mute: refuse },
-    ...{ pause: refuse, resume: refuse, evaluate: refuse, checkpoint: refuse, reconfigure: refuse },
+    ...{
+      pause: refuse,
+      resume: refuse,
+      evaluate: refuse,
+      audit: refuse,
+      checkpoint: refuse,
+      reconfigure: refuse,
+    },
   }
 }

@@ -24,7 +24,7 @@ export function openNodeControl(
   const { node, log, events, phases, closers, finish } = started
   const { now, after } = machine
   const { models, tasks, host, policies, swarm, journal, showcase, core, loops, wishes, state } = parts
-  const { serving, agents, requests, saving, record, heads, space, limits, pool } = parts
+  const { serving, agents, requests, saving, record, heads, audits, space, limits, pool } = parts
   const { found, base, model, plan } = models
   return openControl(
     {
@@ -46,6 +46,7 @@ export function openNodeControl(
     {
       ...{ policy: policies.policy, plugins: host, tasks, swarm, journal, events, showcase, core, loops },
       ...{ wishes, state, changed, requests, phases, after, save: saving.save, heads, now, space, finish },
+      audits,
       agents: () => agents?.info(),
       serving: () => ((serving.url ?? agents?.url) === undefined ? undefined : serving.info()),
       trained: record.phases,

@@ -15,6 +15,7 @@ import { makeWarmStart } from '../policy/warm-start.ts'
 import { openRounds } from '../rounds.ts'
 import { createSaving } from '../saving.ts'
 import { createNodeState, type Wishes } from '../state.ts'
+import { openNodeAudits } from './audits.ts'
 import type { NodeContext } from './context.ts'
 import type { Plugins } from './plugins.ts'
 import type { Trained } from './policy.ts'
@@ -36,11 +37,12 @@ export async function openLearning(context: NodeContext, parts: Parts) {
   const isLineageKnown = !restored?.adapter || restored.state.headLineage === policy.lineage
   const wishes: Wishes = { paused: false, stopping: false }
   const { now, after, random, monotonic } = machine
+  const audits = openNodeAudits(context, parts)
   const heads = openHeads(
     { settings, isLineageKnown },
     {
       ...{ policy, tasks, journal, trainedOn: parts.trainedOn, phases, now, after, random },
-      ...{ wake: changed.wake, swarm: () => late.swarm, joined: meta?.joined },
+      ...{ wake: changed.wake, swarm: () => late.swarm, joined: meta?.joined, audits },
       mustWait: () => wishes.paused || limits.mustWait(),
       hasTeacher: hasTeacher(host),
       alarm: (message) => late.core?.alarm(message),
@@ -65,7 +67,7 @@ export async function openLearning(context: NodeContext, parts: Parts) {
   )
   const saving = createSaving({
     ...{ monotonic, phases, models, policies, plugins: host, pool, parked, checkpoints, journal, record },
-    ...{ heads, disk, mayWrite: limits.mayWrite, isRestored: restored !== undefined },
+    ...{ heads, audits, disk, mayWrite: limits.mayWrite, isRestored: restored !== undefined },
     schedule: () => settings().checkpoint,
     rounds: () => rounds.count,
     learner: () => late.core?.learner.state(),
@@ -85,12 +87,13 @@ export async function openLearning(context: NodeContext, parts: Parts) {
     { settings, self, seed, restored: restored?.state.learner },
     {
       ...{ policy, plugins: host, pool, parked, journal, phases, roles, restore: saving.restore },
+      recorder: audits.recorder,
       isKnown: (author) => late.swarm?.isKnown(author) ?? false,
       nodes: () => heads.nodes,
     },
   )
   late.core = core
-  return { heads, wishes, state, rounds, parked, record, saving, core }
+  return { heads, audits, wishes, state, rounds, parked, record, saving, core }
 }
 
 /** Opens the plugins with what they may ask of the node. */

@@ -7,6 +7,7 @@ import { openAgents } from '../agents.ts'
 import { startLoops } from '../loops.ts'
 import { openNetwork } from '../network.ts'
 import { openNodeServing } from '../policy/serving.ts'
+import { openAuditRounds } from './audits.ts'
 import type { NodeContext } from './context.ts'
 import type { Learning } from './learning.ts'
 import type { Plugins } from './plugins.ts'
@@ -40,11 +41,19 @@ export async function startWork(context: NodeContext, parts: Parts) {
   const isHeld = (): boolean => wishes.paused || limits.isHeld
   const restTimer = createRestTimer({ isHeld, after, onDue: changed.wake })
   closers.add(restTimer.close)
+  const audits = openAuditRounds(context, parts)
   const loops = startLoops(
     { settings, self, seed },
     {
       ...{ core, policy, phases, plugins: host, tasks, swarm, journal, showcase, parked, changed },
-      ...{ now, monotonic, sleep, save: saving.save, isSaveDue: saving.isSaveDue, record, heads },
+      ...{ now, monotonic, sleep, save: saving.save, isSaveDue: saving.isSaveDue, record },
+      heads: {
+        ownGroup: heads.ownGroup,
+        async exchange() {
+          await heads.exchange()
+          audits.next()
+        },
+      },
       nextRound: rounds.next,
       serveRequests: requests.serve,
       mustWait: () => wishes.paused || limits.mustWait(),

@@ -13,6 +13,7 @@ import { createProbation } from '../../trainer/heads/probation.ts'
 import { createTeachingHeads } from '../../trainer/heads/teaching.ts'
 import { layoutOf, toVector, toWeights, type Vector } from '../../trainer/heads/vector.ts'
 import { createHeadWatch } from '../../trainer/heads/watch.ts'
+import type { NodeAudits } from '../audits/audits.ts'
 import { type AskingParts, createAsking } from './asking.ts'
 import { createTrials, type TrialParts } from './trials.ts'
 
@@ -35,6 +36,8 @@ export interface HeadsParts extends Omit<AskingParts, 'isOut'>, TrialParts {
   log(message: string): void
   /** Peers' weights have done harm: training has to go back to an earlier checkpoint. */
   alarm(message: string): void
+  /** What receipts say of heads (../audits). */
+  audits?: Pick<NodeAudits, 'joined' | 'made'> | undefined
 }
 
 export interface NodeHeads {
@@ -46,6 +49,8 @@ export interface NodeHeads {
   ownGroup(group: Pick<Group, 'prompt' | 'rollouts'>): void
   /** The weights went back to the checkpoint of this step, in which these peers' work is. */
   goBack(to: { step: number; joined: JoinedPeers | undefined }): void
+  /** The peer's weights were found to be forged: they are not averaged for a while, and then only after a trial. */
+  refuse(peer: string): void
   /** Heads of strangers that may teach now; none of them is ever joined. */
   teaching(): readonly TeachingHead[]
   /** The peers whose work is in the weights, for a checkpoint. */
@@ -104,6 +109,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     const bytes = exchange.make({ version, weights: present })
     const facts = { lineage: policy.lineage, version, ...behind(), tasks: parts.tasks() }
     parts.swarm()?.heads.offer(facts, bytes)
+    await parts.audits?.made({ bytes, weights: present })
     // Teachers need not be as fresh, and come after the heads that are averaged, whose bytes count as well.
     const asksTeachers = parts.mayTeach() && exchanges % TEACHERS_EVERY === 0
     exchanges++
@@ -121,6 +127,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     const joined = exchange.join({ version, weights: await weights(), learnt: behind() })
     if (joined.heads.length > 0) await policy.replace(toWeights(layout, joined.weights))
     partners.joined(joined.heads, version)
+    parts.audits?.joined(joined.heads.map(({ author }) => ({ author, hash: asking.fetched(author)! })))
   }
 
   const takeWhatCame = async (): Promise<void> => {
@@ -210,6 +217,10 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       partners.restore(joined)
       probation.put(suspects, policy.reference().version)
       if (suspects.length > 0) parts.log(`weights of ${suspects.length} peers are not averaged for a while`)
+    },
+    refuse(peer) {
+      exchange.dismiss([peer])
+      probation.put([peer], policy.reference().version)
     },
     teaching: () => (isOn() && parts.mayTeach() ? teaching.list() : []),
     joined: partners.save,

@@ -11,7 +11,7 @@ import type { TaskBook } from '../../rollout/tasks.ts'
 import type { Swarm } from '../../swarm/index.ts'
 import type { TrainedOnRecord } from '../../trainer/trained-on.ts'
 import { vouchesFor } from '../core.ts'
-import { createNodeHeads, type NodeHeads } from './heads.ts'
+import { createNodeHeads, type HeadsParts, type NodeHeads } from './heads.ts'
 
 export interface OpenHeadsParts {
   policy: LivePolicy
@@ -29,6 +29,7 @@ export interface OpenHeadsParts {
   /** Whether a plugin learns from teachers. */
   hasTeacher: boolean
   alarm(message: string): void
+  audits?: HeadsParts['audits']
 }
 
 /** `isLineageKnown`: false for weights that began with other values than those of peers. */

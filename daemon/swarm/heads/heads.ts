@@ -19,20 +19,18 @@ import {
   WireFault,
 } from '../../../protocol/wire/index.ts'
 import { Quota } from '../admission/quota.ts'
-import { MessageTooLong, type Requests } from '../libp2p/streams.ts'
-import { pause } from '../pause.ts'
+import type { Requests } from '../libp2p/streams.ts'
 import type { Identity } from '../peers/identity.ts'
 import type { Clock, Log } from '../types.ts'
 import { within } from '../within.ts'
+import { fill, isLie } from './fill.ts'
 import { createHourlyBytes } from './hourly-bytes.ts'
-import { createWhole, type Whole } from './whole.ts'
+import { createWhole } from './whole.ts'
 
 /** A peer asks once an exchange, and fetches what is new. */
 const REQUESTS = { perSecond: 1, burst: 32 }
 /** Nothing waits longer for a head. At 1 Mbit a second, 15 MB come in this time. */
 const FETCH_MS = 120_000
-/** An answer that broke off is asked for again after these times. A lost connection needs a while to come back. */
-const RESUME_MS = [2000, 10_000]
 /** Heads that can still be fetched: a peer may be in the middle of the one before. */
 const OFFERED = 2
 
@@ -165,10 +163,18 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
       if (head.size !== size) return undefined
       const giveBack = parts.isNear(peer) ? NOTHING : limits.in.take(size)
       if (!giveBack) return undefined
-      const whole = createWhole({ size, hash })
+      const whole = createWhole({ size, hash }, (from) => encodeHeadRequest({ head: hash, from }))
+      const onBytes = (chunk: number, at: number): void => {
+        bytes.in += chunk
+        onProgress?.(at)
+      }
       try {
         await within(FETCH_MS, { clock, signal: stopped.signal }, (signal) =>
-          fill(whole, { peer, onProgress, signal }),
+          fill(
+            whole,
+            { ...{ peer, signal, protocol: HEAD_PROTOCOL, maxMessage: HEAD_CHUNK_BYTES }, onBytes },
+            parts,
+          ),
         )
         return whole.done()
       } catch (error) {
@@ -180,43 +186,11 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
     },
   }
 
-  /** Asks for the rest again, if the peer had sent something before its answer broke off. */
-  async function fill(
-    whole: Whole,
-    { peer, signal, onProgress }: { peer: string; signal: AbortSignal; onProgress?: Progress | undefined },
-  ): Promise<void> {
-    for (const wait of [0, ...RESUME_MS]) {
-      if (wait > 0) await pause(wait, clock, signal)
-      signal.throwIfAborted()
-      if (parts.isMuted(peer) || (wait === 0 && !requests.isConnected(peer))) return
-      if (!requests.isConnected(peer)) continue
-      const before = whole.at
-      try {
-        for await (const chunk of ask(peer, whole.question(), HEAD_CHUNK_BYTES, signal)) {
-          whole.add(chunk)
-          bytes.in += chunk.length
-          onProgress?.(whole.at)
-          if (whole.isFull) return
-        }
-      } catch (error) {
-        if (isLie(error)) throw error
-        log('debug', 'a head broke off', { peer, at: whole.at, error: String(error) })
-      }
-      // A peer that has a newer head by now, or no bytes left for this hour, sends nothing at all.
-      if (whole.at === before) return
-    }
-  }
-
   function failed(peer: string, error: unknown): void {
     // Nodes before 1.2 do not speak this, and a link may break at any time.
     log('debug', 'no head', { peer, error: String(error) })
     if (isLie(error)) parts.onLie(peer)
   }
-}
-
-/** What no honest peer sends, whatever happens to it or to the link. */
-function isLie(error: unknown): boolean {
-  return error instanceof MessageTooLong || (error instanceof WireFault && error.verdict === 'reject')
 }
 
 /** Throws WireFault for what is not a head, or not signed by the author that it names. */

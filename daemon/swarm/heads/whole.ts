@@ -1,8 +1,8 @@
-// A head while it arrives: chunks of a known size, in order, and nothing that was not promised. Nothing is allocated
+// Bytes while they arrive: chunks of a known size, in order, and nothing that was not promised. Nothing is allocated
 // before the first chunk.
 
 import { createHash } from 'node:crypto'
-import { encodeHeadRequest, HEAD_CHUNK_BYTES, malformed } from '../../../protocol/wire/index.ts'
+import { HEAD_CHUNK_BYTES, malformed } from '../../../protocol/wire/index.ts'
 
 export interface Whole {
   /** Bytes so far. */
@@ -16,8 +16,11 @@ export interface Whole {
   done(): Uint8Array<ArrayBuffer> | undefined
 }
 
-/** `hash`: SHA-256 of the bytes, 64 hex digits. */
-export function createWhole({ size, hash }: { size: number; hash: string }): Whole {
+/** `hash`: SHA-256 of the bytes, 64 hex digits. `ask` makes the question for the bytes from a chunk on. */
+export function createWhole(
+  { size, hash }: { size: number; hash: string },
+  ask: (from: number) => Uint8Array,
+): Whole {
   const digest = createHash('sha256')
   let bytes: Uint8Array<ArrayBuffer> | undefined
   let at = 0
@@ -28,7 +31,7 @@ export function createWhole({ size, hash }: { size: number; hash: string }): Who
     get isFull() {
       return at === size
     },
-    question: () => encodeHeadRequest({ head: hash, from: at / HEAD_CHUNK_BYTES }),
+    question: () => ask(at / HEAD_CHUNK_BYTES),
     add(chunk) {
       if (chunk.length !== Math.min(HEAD_CHUNK_BYTES, size - at)) throw malformed('a chunk of another size')
       bytes ??= new Uint8Array(size)

@@ -127,20 +127,34 @@ export async function openCurrentSwarm(
     isKnown: (author) => current.swarm.isKnown(author),
     mute: (peerId, on) => current.swarm.mute(peerId, on),
     invite: () => current.swarm.invite(),
-    heads: {
-      offer: (head, bytes) => current.swarm.heads.offer(head, bytes),
-      withdraw: () => current.swarm.heads.withdraw(),
-      ask: (peer, lineage) => current.swarm.heads.ask(peer, lineage),
-      fetch: (head, options) => current.swarm.heads.fetch(head, options),
-      blame: (peer) => current.swarm.heads.blame(peer),
-      get bytes() {
-        return current.swarm.heads.bytes
-      },
-    },
+    ...weighing(() => current.swarm),
     offer: (file) => current.swarm.offer(file),
     withdraw: (id) => current.swarm.withdraw(id),
   }
 }
+
+/** The exchange of weights by whichever swarm it is at the time. */
+const weighing = (swarm: () => Swarm): Pick<Swarm, 'heads' | 'receipts'> => ({
+  heads: {
+    offer: (head, bytes) => swarm().heads.offer(head, bytes),
+    withdraw: () => swarm().heads.withdraw(),
+    ask: (peer, lineage) => swarm().heads.ask(peer, lineage),
+    fetch: (head, options) => swarm().heads.fetch(head, options),
+    blame: (peer) => swarm().heads.blame(peer),
+    get bytes() {
+      return swarm().heads.bytes
+    },
+  },
+  receipts: {
+    tell: (source) => swarm().receipts.tell(source),
+    ask: (peer, lineage) => swarm().receipts.ask(peer, lineage),
+    fetch: (peer, wanted, onProgress) => swarm().receipts.fetch(peer, wanted, onProgress),
+    blame: (peer) => swarm().receipts.blame(peer),
+    get bytes() {
+      return swarm().receipts.bytes
+    },
+  },
+})
 
 const asMembership = ({ swarm, psk, stun = [] }: Invite): Membership => ({ swarm, stun, ...(psk && { psk }) })
 

@@ -52,6 +52,8 @@ const STATE = 'state.json'
 /** Only if groups are parked. */
 const PARKED = 'parked'
 const FORMER_PARKED = 'parked.json'
+/** Only of a node that makes receipts: a signed one (protocol/wire/messages/receipt.ts). */
+const RECEIPT = 'receipt.bin'
 
 export async function saveNode(
   {
@@ -65,6 +67,7 @@ export async function saveNode(
     headLineage,
     plugins = [],
     parked,
+    receipt,
     roles = [],
     spec,
     base,
@@ -76,6 +79,8 @@ export async function saveNode(
     plugins?: readonly SavedState[]
     /** Groups whose generation was interrupted; see daemon/rollout/parked/parked.ts. */
     parked?: Uint8Array | undefined
+    /** Of the newest steps; see ../audit. */
+    receipt?: Uint8Array | undefined
     roles?: readonly Pick<Role, 'name' | 'model' | 'spec' | 'state'>[]
     /** Includes the adapter if one is trained. */
     spec: DecoderSpec
@@ -136,6 +141,7 @@ export async function saveNode(
         ? { [PLUGINS]: encode(plugins.map(({ plugin, version: of, bytes }) => [plugin, of, bytes])) }
         : {}),
       ...(parked === undefined ? {} : { [PARKED]: parked }),
+      ...(receipt && { [RECEIPT]: receipt }),
       ...Object.assign({}, ...beside.map((role) => trainedFiles(role.spec, role.trained, role.name))),
     },
     meta: metaOf({ adapter: spec.adapter, base, phases, evaluations, joined }),
@@ -162,6 +168,7 @@ export interface Restored {
   plugins: SavedState[]
   /** Parked groups as saved; undefined if there were none. */
   parked: Uint8Array | undefined
+  receipt: Uint8Array | undefined
 }
 
 /**
@@ -210,6 +217,7 @@ export async function restoreNode(
     state,
     plugins: await readPlugins(checkpoint, disk),
     parked: parked === undefined ? undefined : await readFile(checkpoint, parked, disk),
+    receipt: RECEIPT in checkpoint.manifest.files ? await readFile(checkpoint, RECEIPT, disk) : undefined,
     policy: {
       version: state.version,
       ...(await readTrained(checkpoint, { spec: trained, counts }, disk)),

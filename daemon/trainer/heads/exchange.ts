@@ -218,7 +218,7 @@ function isAhead(one: Learnt, other: Learnt): boolean {
 }
 
 /** Packs how far the weights are from the origin, with what rounding has lost so far, and keeps what it loses now. */
-function packBeside(weights: Vector, origin: Vector, lost: Vector): Uint8Array<ArrayBuffer> {
+export function packBeside(weights: Vector, origin: Vector, lost: Vector): Uint8Array<ArrayBuffer> {
   const moved = new Float32Array(weights.length)
   for (let i = 0; i < moved.length; i++) moved[i] = weights[i]! - origin[i]! + lost[i]!
   const bytes = pack(moved)

@@ -7,6 +7,7 @@ import type { TrainRequest } from '../../engine/engine.ts'
 import type { PluginHost } from '../../host/host.ts'
 import type { LivePolicy } from '../../policy/live-policy.ts'
 import type { Aggregation } from '../aggregation.ts'
+import type { StepRecorder } from '../audit/recording.ts'
 import type { Role } from '../roles.ts'
 import type { LearnerState } from '../sharing/evidence.ts'
 import type { PartReport } from '../sharing/mixing/part.ts'
@@ -59,6 +60,8 @@ export interface LearnerParts {
   isTrusted?(author: string): boolean
   onFinding(finding: Finding): void
   phases?: Pick<Phases, 'run'> | undefined
+  /** Of a node that makes receipts. */
+  recorder?: StepRecorder | undefined
   /** Models that plugins train beside the policy, by role. */
   roles?: ReadonlyMap<string, Role> | undefined
   /**

@@ -1,9 +1,9 @@
 // One update of a learner: plugins judge the batch, the engine steps, plugins and roles learn, guards look at the result.
 
 import { NO_PHASES } from '../../../protocol/api/index.ts'
-import type { RoleGroup } from '../../../protocol/plugin/index.ts'
+import type { Random, RoleGroup } from '../../../protocol/plugin/index.ts'
 import type { Group } from '../../../protocol/train/index.ts'
-import type { PluginBatch } from '../../host/host.ts'
+import type { PluginBatch, PluginHost } from '../../host/host.ts'
 import { joinEpisodes, splitEpisodes } from '../episodes.ts'
 import { isUseful, untrainable } from '../trainable.ts'
 import { type UpdateReport, update } from '../update.ts'
@@ -42,11 +42,11 @@ export async function train(chosen: Batch, inside: Inside): Promise<UpdateOutcom
   const columns = await batch.columns(advantages, groups)
   // An estimator may want no policy update. The step still counts, because plugins learn in it.
   const report = plugins.updates
-    ? await update(
+    ? await recorded(
         groups,
-        advantages,
         updateOptions(chosen, { columns, teaching }, inside),
-        updateParts(inside),
+        inside,
+        (options, random) => update(groups, advantages, options, { ...updateParts(inside), random }),
       )
     : { ...NOTHING_LEARNT }
   if (report.steps > 0) state.withoutOwn = own > 0 ? 0 : state.withoutOwn + 1
@@ -105,11 +105,29 @@ function updateOptions(
   }
 }
 
-function updateParts({ parts: { policy, plugins, random, phases } }: Inside): UpdateParts {
+/** Runs the update, and records it if the node makes receipts (../audit). */
+function recorded(
+  groups: readonly Group[],
+  options: UpdateOptions,
+  { parts: { recorder, policy, plugins, random: streamOf } }: Inside,
+  run: (options: UpdateOptions, random: Random) => Promise<UpdateReport>,
+): Promise<UpdateReport> {
+  const random = streamOf(`minibatches/${policy.reference().version}`)
+  if (!recorder) return run(options, random)
+  const { changes } = policy
+  return recorder.record({ groups, options, random, changes, closed: closedBy(options, plugins) }, run)
+}
+
+/** Why nobody else could compute a step by these plugins. */
+function closedBy({ teaching }: UpdateOptions, { isReplayable }: PluginHost): string | undefined {
+  if (teaching) return 'a teacher took part'
+  return isReplayable ? undefined : 'a plugin with a memory, or one that asks models, took part'
+}
+
+function updateParts({ parts: { policy, plugins, phases } }: Inside): Omit<UpdateParts, 'random'> {
   return {
     engine: policy.trainer,
     objective: plugins.objective,
-    random: random(`minibatches/${policy.reference().version}`),
     reference: (request) => policy.under(policy.initial, ({ score }) => score(request)),
     phases,
   }

@@ -5,7 +5,9 @@ import type { Engine } from '../../../daemon/engine/engine.ts'
 import { type CoreOptions, createCore } from '../../../daemon/engine/onnx/core.ts'
 import type { Weights } from '../../../daemon/engine/weights.ts'
 
-export function createLocalEngine(options: Pick<CoreOptions, 'threads' | 'samplingPrecision'>): Engine {
+export function createLocalEngine(
+  options: Pick<CoreOptions, 'threads' | 'samplingPrecision' | 'microBatchTokens' | 'checkpointing'>,
+): Engine {
   const core = createCore({ ...options, now: () => performance.now() })
   let last: Promise<unknown> = Promise.resolve()
   const inTurn = <Result>(run: () => Result | Promise<Result>): Promise<Result> => {

@@ -21,6 +21,7 @@ import {
 import { heldOutPrompts } from '../../../daemon/rollout/evaluation/held-out.ts'
 import { createTaskBook, type TaskChoice } from '../../../daemon/rollout/tasks.ts'
 import { Verifier } from '../../../daemon/swarm/admission/verify.ts'
+import type { StepRecorder } from '../../../daemon/trainer/audit/recording.ts'
 import type { Finding, UpdateOutcome } from '../../../daemon/trainer/learning/contract.ts'
 import { PLUGINS, TASKS } from '../../../daemon/wiring/built-in.ts'
 import type { SelectView, Task } from '../../../protocol/plugin/index.ts'
@@ -66,6 +67,8 @@ export interface NodeOptions {
   threads?: number
   /** An engine to use, whose compiled graphs outlive the node; one of its own, that is closed with it, if left out. */
   engine?: Engine
+  /** Records each update, as a node that makes receipts does. */
+  recorder?: StepRecorder
   /** Writes training rollouts; the engine if left out. */
   sampler?: Engine
   /** Rounds between two states that a roll-back may go to; 25 if left out. */
@@ -169,6 +172,7 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
       },
       sleep: (_ms, signal) => new Promise((_, reject) => signal.addEventListener('abort', reject)),
       isTrusted: () => options.trusts ?? false,
+      recorder: options.recorder,
       teachers: createTeachers({
         policy,
         heads: () => [],

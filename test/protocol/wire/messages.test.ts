@@ -5,23 +5,30 @@ import { describe, expect, test } from 'vitest'
 import { WaggleError } from '../../../protocol/errors.ts'
 import {
   decodeAnnouncement,
+  decodeBatch,
   decodeFetch,
   decodeHead,
   decodeHeadRequest,
   decodeHello,
   decodeInvite,
+  decodeReceipt,
+  decodeReceiptRequest,
   decodeState,
   decodeStateRequest,
   encodeAnnouncement,
+  encodeBatch,
   encodeFetch,
   encodeHead,
   encodeHeadRequest,
   encodeHello,
   encodeInvite,
+  encodeReceipt,
+  encodeReceiptRequest,
   encodeState,
   encodeStateRequest,
   isAuthentic,
   MAX_HEAD_FRAME_BYTES,
+  MAX_RECEIPT_BYTES,
   MAX_REQUESTED,
   MAX_STATE_BYTES,
   openFrame,
@@ -33,6 +40,7 @@ import {
 } from '../../../protocol/wire/index.ts'
 import { mutate, seeded } from './arbitrary.ts'
 import { testSigner } from './cases.ts'
+import { batch, receipt } from './receipts.ts'
 
 function fixture(name: string): Buffer {
   const text = readFileSync(new URL(`fixtures/${name}.hex`, import.meta.url), 'utf8')
@@ -89,10 +97,26 @@ const MESSAGES: Record<
     read: decodeHeadRequest,
     value: { head: head.hash, from: 2 },
   },
-  'hello-1.2': {
+  batch: { written: () => encodeBatch(batch)!, read: decodeBatch, value: batch },
+  receipt: {
+    written: () => encodeReceipt(receipt, testSigner()),
+    read: (bytes) => decodeReceipt(openFrame(bytes, MAX_RECEIPT_BYTES)),
+    value: { ...receipt, author: peerId },
+  },
+  'receipt-ask': {
+    written: () => encodeReceiptRequest({ lineage: head.lineage }),
+    read: decodeReceiptRequest,
+    value: { lineage: head.lineage },
+  },
+  'receipt-get': {
+    written: () => encodeReceiptRequest({ bytes: head.hash, from: 3 }),
+    read: decodeReceiptRequest,
+    value: { bytes: head.hash, from: 3 },
+  },
+  'hello-1.3': {
     written: () => encodeHello({ ...rules, contacts }),
     read: decodeHello,
-    value: { ...rules, contacts, protocol: [1, 2] },
+    value: { ...rules, contacts, protocol: [1, 3] },
   },
   'state-request': {
     written: () => encodeStateRequest({ name: 'skill/book-of-2', version: 3 }),
@@ -157,6 +181,7 @@ test('fields that a newer hello may have are skipped', () => {
 test.each([
   ['1.0', 'hello', [1, 0]],
   ['1.1', 'hello-1.1', [1, 1]],
+  ['1.2', 'hello-1.2', [1, 2]],
 ])('the hello of %s is read', (_, name, protocol) => {
   expect(decodeHello(fixture(name))).toEqual({ ...rules, contacts, protocol })
 })

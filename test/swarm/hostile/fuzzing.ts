@@ -10,6 +10,7 @@ import { pack, packedSize, unpack } from '../../../daemon/trainer/heads/blocks.t
 import { WaggleError } from '../../../protocol/errors.ts'
 import {
   decodeAnnouncement,
+  decodeBatch,
   decodeBulkRequest,
   decodeFetch,
   decodeGroup,
@@ -18,6 +19,8 @@ import {
   decodeHello,
   decodeInvite,
   decodeManifest,
+  decodeReceipt,
+  decodeReceiptRequest,
   decodeState,
   decodeStateRequest,
   encodeBulkRequest,
@@ -25,6 +28,7 @@ import {
   encodeManifest,
   MAX_GOSSIP_BYTES,
   MAX_HEAD_FRAME_BYTES,
+  MAX_RECEIPT_BYTES,
   openFrame,
   peerIdOf,
   WireFault,
@@ -84,6 +88,9 @@ export const HARNESSES: Record<string, (bytes: Uint8Array) => string> = {
   head: read((bytes) => decodeHead(openFrame(bytes, MAX_HEAD_FRAME_BYTES))),
   'head-request': read(decodeHeadRequest),
   'packed-head': unpackAny,
+  batch: read(decodeBatch),
+  receipt: read((bytes) => decodeReceipt(openFrame(bytes, MAX_RECEIPT_BYTES))),
+  'receipt-request': read(decodeReceiptRequest),
   admission: screenAll(),
 }
 

@@ -14,19 +14,24 @@ import {
   decodeHead,
   decodeHeadRequest,
   decodeHello,
+  decodeReceipt,
+  decodeReceiptRequest,
   encodeHead,
   FETCH_PROTOCOL,
   HEAD_PROTOCOL,
   HELLO_PROTOCOL,
   joinHashes,
   MAX_HEAD_FRAME_BYTES,
+  MAX_RECEIPT_BYTES,
   openFrame,
+  RECEIPT_PROTOCOL,
   readCbor,
   STATE_PROTOCOL,
   type Writable,
   writeCbor,
 } from '../../../protocol/wire/index.ts'
 import { testSigner } from '../../protocol/wire/cases.ts'
+import { receipt as described } from '../../protocol/wire/receipts.ts'
 import { draft, startNode, stopNodes, sums, until, worldClock } from '../helpers.ts'
 import { signedGroup } from '../hostile/attacker.ts'
 import { hex, type Party, recordedIdentity, type Session, startParty, unhex } from './session.ts'
@@ -182,6 +187,61 @@ describe.each(sessions.filter(([, { head }]) => head))(
       expect(decodeHead(openFrame(told!, MAX_HEAD_FRAME_BYTES)).author).toBe(node.swarm.peerId)
       const [got] = await peer.ask(HEAD_PROTOCOL, [unhex(questions[1]!)], 1)
       expect(hex(got!)).toBe(asked)
+    })
+  },
+)
+
+describe.each(sessions.filter(([, { receipt }]) => receipt))(
+  'a node of version %s',
+  (_, { receipt: recorded, hello }) => {
+    const { questions, receipt, bytes, asked } = recorded!
+    const lineage = 'ab'.repeat(32)
+
+    test('gives its receipt and the bytes behind it to this node', async () => {
+      const identity = recordedIdentity()
+      const peer = await party(
+        {
+          [HELLO_PROTOCOL]: () => [unhex(hello.answer)],
+          [RECEIPT_PROTOCOL]: (question) => [
+            unhex('lineage' in decodeReceiptRequest(question) ? receipt : bytes),
+          ],
+        },
+        { identity },
+      )
+      const node = await startNode({ tasks })
+      await node.swarm.join(peer.address)
+      const told = await node.swarm.receipts.ask(identity.peerId, lineage)
+      const { createdAt: _, ...own } = described
+      expect(told?.receipt).toMatchObject({ ...own, author: identity.peerId })
+      const hash = createHash('sha256').update(unhex(bytes)).digest('hex')
+      const got = await node.swarm.receipts.fetch(identity.peerId, { hash, size: bytes.length / 2 })
+      expect(hex(got!)).toBe(bytes)
+      expect(node.swarm.peers().find(({ id }) => id === identity.peerId)?.score).toBe(0)
+    })
+
+    test('gets this node’s receipt and the bytes behind it', async () => {
+      const node = await startNode({ tasks })
+      const peer = await party({ [HELLO_PROTOCOL]: () => [unhex(hello.answer)] })
+      await peer.connect(node.address)
+      node.swarm.receipts.tell({ offer: () => described, bytes: async () => unhex(asked) })
+      const [told] = await peer.ask(RECEIPT_PROTOCOL, [unhex(questions[0]!)], 1)
+      expect(decodeReceipt(openFrame(told!, MAX_RECEIPT_BYTES)).author).toBe(node.swarm.peerId)
+      const [got] = await peer.ask(RECEIPT_PROTOCOL, [unhex(questions[1]!)], 1)
+      expect(hex(got!)).toBe(asked)
+    })
+  },
+)
+
+describe.each(sessions.filter(([, { receipt }]) => !receipt))(
+  'a node of version %s, which knows no receipts',
+  (_, { hello }) => {
+    test('is asked for one, has none, and is charged with nothing', async () => {
+      const node = await startNode({ tasks })
+      const peer = await party({ [HELLO_PROTOCOL]: () => [unhex(hello.answer)] })
+      await peer.connect(node.address)
+      const id = peer.node.peerId.toString()
+      for (let i = 0; i < 10; i++) expect(await node.swarm.receipts.ask(id, 'ab'.repeat(32))).toBeUndefined()
+      expect(node.swarm.peers().find((one) => one.id === id)).toMatchObject({ connected: true, score: 0 })
     })
   },
 )

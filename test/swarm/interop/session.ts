@@ -18,6 +18,7 @@ import {
   HEAD_PROTOCOL,
   HELLO_PROTOCOL,
   MAX_FETCHED_BYTES,
+  RECEIPT_PROTOCOL,
   STATE_PROTOCOL,
 } from '../../../protocol/wire/index.ts'
 
@@ -39,6 +40,8 @@ export interface Session {
   state?: { questions: string[]; answer: string }
   /** From 1.2 on: its questions for another's head; its own head, that head's bytes, and those that it asked for. */
   head?: { questions: string[]; head: string; bytes: string; asked: string }
+  /** From 1.3 on: the same for receipts. */
+  receipt?: { questions: string[]; receipt: string; bytes: string; asked: string }
 }
 
 /** Whoever is recorded has this key, so that what it says only of itself can be said again. */
@@ -47,13 +50,14 @@ export function recordedIdentity(): ReturnType<typeof identityOf> {
   return identityOf(createPrivateKey({ key: seed, format: 'der', type: 'pkcs8' }))
 }
 
-const ONE_QUESTION = new Set<string>([HELLO_PROTOCOL, FETCH_PROTOCOL, STATE_PROTOCOL, HEAD_PROTOCOL])
-/** A node of 1.0 speaks neither. */
-const LATER = new Set<string>([STATE_PROTOCOL, HEAD_PROTOCOL])
+const LATER_PROTOCOLS = [STATE_PROTOCOL, HEAD_PROTOCOL, RECEIPT_PROTOCOL]
+const ONE_QUESTION = new Set<string>([HELLO_PROTOCOL, FETCH_PROTOCOL, ...LATER_PROTOCOLS])
+/** A node of 1.0 speaks none of these. */
+const LATER = new Set<string>(LATER_PROTOCOLS)
 
 export type Answers = Record<string, (question: Uint8Array) => Uint8Array[]>
 export const GOSSIP = '/meshsub/1.2.0'
-const PROTOCOLS = [HELLO_PROTOCOL, FETCH_PROTOCOL, BULK_PROTOCOL, STATE_PROTOCOL, HEAD_PROTOCOL, GOSSIP]
+const PROTOCOLS = [HELLO_PROTOCOL, FETCH_PROTOCOL, BULK_PROTOCOL, ...LATER_PROTOCOLS, GOSSIP]
 export const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 export const unhex = (text: string) => Uint8Array.from(Buffer.from(text, 'hex'))
 

@@ -1,0 +1,48 @@
+// Receipts of this node's steps, and audits of its peers'.
+
+import { nodeDisk as disk } from '../../store/node-disk.ts'
+import type { NodeAudits } from '../audits/audits.ts'
+import { openAudits } from '../audits/open.ts'
+import { type AuditRounds, createAuditRounds } from '../audits/rounds.ts'
+import type { NodeContext } from './context.ts'
+import type { Learning } from './learning.ts'
+import type { Plugins } from './plugins.ts'
+import type { Trained } from './policy.ts'
+import type { Records } from './records.ts'
+import type { Store } from './store.ts'
+
+export function openNodeAudits(
+  { options: { paths }, started, machine, settings, self, late }: NodeContext,
+  { known, models, policies: { policy }, restored }: Plugins & Trained,
+): NodeAudits {
+  const { log, phases, identity } = started
+  const { now, monotonic, sleep, random } = machine
+  return openAudits(
+    { settings, paths, self, restored: restored?.receipt, threads: 1 },
+    {
+      ...{ policy, models, known, disk, log, phases, now, monotonic, sleep, random },
+      ...{ signer: identity.signer, swarm: () => late.swarm },
+    },
+  )
+}
+
+/** Audits of the peers whose weights are averaged. */
+export function openAuditRounds(
+  { started: { closers }, machine: { monotonic, random }, settings, late }: NodeContext,
+  { audits, heads, wishes, limits, journal }: Store & Records & Pick<Learning, 'audits' | 'heads' | 'wishes'>,
+): AuditRounds {
+  const rounds = createAuditRounds({
+    ...{ audits, monotonic, random, log: (message) => journal.log('info', message) },
+    isOn: () => settings().swarm.audits && !wishes.paused && !limits.mustWait(),
+    peers: () =>
+      (late.swarm?.peers() ?? [])
+        .filter(({ connected, id }) => connected && heads.isJoined(id))
+        .map(({ id }) => id),
+    onFailed(peer, message) {
+      heads.refuse(peer)
+      journal.notice('audit', message)
+    },
+  })
+  closers.add(rounds.close)
+  return rounds
+}

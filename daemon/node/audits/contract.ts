@@ -1,0 +1,43 @@
+// What a node's audits are made with.
+
+import type { Phases } from '../../../protocol/api/index.ts'
+import type { Signer } from '../../../protocol/wire/index.ts'
+import type { LivePolicy } from '../../policy/live-policy.ts'
+import type { Blobs } from '../../store/blobs.ts'
+import type { Swarm } from '../../swarm/index.ts'
+import type { AuditParts } from '../../trainer/audit/audit.ts'
+import type { Method } from '../../trainer/audit/method.ts'
+import type { Layout } from '../../trainer/heads/vector.ts'
+
+/** A node that trains more makes no receipts: a state of so many takes 192 MB. */
+export const MAX_VALUES = 16e6
+
+export interface AuditsOptions {
+  layout: Layout
+  /** This node's peer ID. */
+  self: string
+  lineage: string
+  /** A receipt of this node as its checkpoint has it. */
+  restored: Uint8Array | undefined
+  /** Whether this node makes receipts. */
+  isOn(): boolean
+  /** As they are now. */
+  method(): Method
+  learningRate(): number
+  /** Most tokens of a batch that is computed again. */
+  maxTokens(): number
+  /** What computes the steps, and what computes them again. */
+  build(): string
+  auditor(): string
+}
+
+export interface AuditsParts extends Omit<AuditParts, 'bytes'> {
+  policy: Pick<LivePolicy, 'trainer' | 'initial'>
+  swarm(): Pick<Swarm, 'receipts'> | undefined
+  signer: Signer
+  blobs: Blobs
+  phases: Pick<Phases, 'run'>
+  random(): number
+  now(): number
+  log(message: string): void
+}

@@ -1,0 +1,130 @@
+// Connects audits to the config, the models and the plugins: how this node learns, and an engine to compute steps again.
+
+import { dirname } from 'node:path'
+import { VERSION } from '../../../protocol/package.ts'
+import type { Task } from '../../../protocol/plugin/index.ts'
+import type { Paths } from '../../config/paths.ts'
+import type { Config } from '../../config/schema.ts'
+import { createEngines } from '../../engine/select.ts'
+import { createPluginHost } from '../../host/host.ts'
+import { createPluginFiles } from '../../host/plugin-files.ts'
+import type { LivePolicy } from '../../policy/live-policy.ts'
+import { createBlobs } from '../../store/blobs.ts'
+import type { Disk } from '../../store/disk.ts'
+import type { Log } from '../../store/log.ts'
+import type { AuditParts } from '../../trainer/audit/audit.ts'
+import type { Method } from '../../trainer/audit/method.ts'
+import { recomputeStep } from '../../trainer/audit/recompute.ts'
+import { layoutOf } from '../../trainer/heads/vector.ts'
+import { PLUGINS, TASKS } from '../../wiring/built-in.ts'
+import { hostOptions } from '../../wiring/plugin-config.ts'
+import { optimizerOf } from '../core.ts'
+import type { Models } from '../policy/models.ts'
+import { createNodeAudits, type NodeAudits } from './audits.ts'
+import type { AuditsParts } from './contract.ts'
+
+interface OpenAuditsOptions {
+  settings(): Config
+  paths: Pick<Paths, 'audits' | 'config' | 'plugins'>
+  self: string
+  /** The receipt in the checkpoint that the node continues. */
+  restored: Uint8Array | undefined
+  /** CPU threads of an audit. */
+  threads: number
+}
+
+interface OpenAuditsParts extends Pick<AuditsParts, 'swarm' | 'signer' | 'phases' | 'random' | 'now'> {
+  policy: LivePolicy
+  models: Pick<Models, 'model' | 'plan'>
+  /** All tasks that this node could train on. */
+  known: readonly Task[]
+  disk: Disk
+  log: Log
+  monotonic(): number
+  sleep(ms: number, signal: AbortSignal): Promise<void>
+}
+
+/** A batch so many times as large as this node's own may be is not computed again. */
+const LARGER = 8
+
+export function openAudits(
+  { settings, paths, self, restored, threads }: OpenAuditsOptions,
+  { policy, models, known, disk, log, monotonic, sleep, ...parts }: OpenAuditsParts,
+): NodeAudits {
+  const { model, plan } = models
+  const layout = layoutOf(policy.spec)
+  const builtIn = new Set(TASKS.map(({ name }) => name))
+
+  const methodOf = (): Method => {
+    const config = settings()
+    const { estimator, corrections } = hostOptions(config, known)
+    const { beta1, beta2, epsilon, weightDecay } = optimizerOf(config)
+    return {
+      ...{ estimator, corrections, temperature: config.rollout.temperature },
+      aggregation: { mode: config.training.aggregation, length: config.model.max_completion_tokens },
+      minibatches: config.training.minibatches,
+      optimizer: { beta1, beta2, epsilon, weightDecay },
+      tokenizer: model.tokenizer.digest,
+      examples: Object.fromEntries(
+        config.tasks.flatMap(({ name, examples = 0 }) => (examples > 0 ? [[name, examples]] : [])),
+      ),
+    }
+  }
+
+  const recompute: AuditParts['recompute'] = async (step) => {
+    const { estimator, corrections } = hostOptions(settings(), known)
+    const files = createPluginFiles({ base: dirname(paths.config), plugins: paths.plugins })
+    const plugins = await createPluginHost(
+      { ...{ estimator, corrections }, selector: { use: 'uniform' }, seed: 0 },
+      { ...files, builtIn: PLUGINS, now: monotonic, sleep, log, onTrouble() {} },
+    )
+    const { microBatchTokens, checkpointing } = plan
+    // On the processor, because how steps round elsewhere was not measured.
+    const [engine] = await createEngines(
+      { kind: settings().engine.kind, device: 'cpu', threads, microBatchTokens, checkpointing },
+      1,
+    )
+    try {
+      const { spec, initial } = policy
+      return await recomputeStep(step, {
+        ...{ engine: engine!, spec, layout, base: model.digest, frozen: model.weights, initial, plugins },
+      })
+    } finally {
+      await Promise.all([engine!.close(), plugins.close()])
+    }
+  }
+
+  return createNodeAudits(
+    {
+      ...{ layout, self, restored, lineage: policy.lineage },
+      isOn: () => settings().swarm.audits,
+      method: methodOf,
+      learningRate: () => settings().training.learning_rate,
+      maxTokens() {
+        const { training, rollout, model: asked } = settings()
+        return LARGER * training.batch_groups * rollout.group_size * asked.max_completion_tokens
+      },
+      build: () => buildText(policy.trainer.info),
+      auditor: () => buildText({ kind: settings().engine.kind, device: 'cpu' }),
+    },
+    {
+      ...parts,
+      policy,
+      blobs: createBlobs({ directory: paths.audits }, { disk }),
+      findTask: (name, version) =>
+        builtIn.has(name) ? known.find((one) => one.name === name && one.version === version) : undefined,
+      encodePrompt: model.tokenizer.encodePrompt,
+      decode: (tokens) =>
+        tokens.every((token) => token < policy.spec.vocabulary)
+          ? model.tokenizer.decodeCompletion(tokens)
+          : undefined,
+      pause: () => new Promise(setImmediate),
+      recompute,
+      log: (message) => log('warn', message),
+    },
+  )
+}
+
+function buildText({ kind, device }: { kind: string; device: string }): string {
+  return `waggle ${VERSION}, ${kind} on ${device}, ${process.platform} ${process.arch}`
+}

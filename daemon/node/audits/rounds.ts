@@ -1,0 +1,75 @@
+// Audits peers at random while the node trains, in an engine and a thread of their own, for a twentieth of one processor's
+// time at most.
+
+import type { AuditResult } from '../../../protocol/api/index.ts'
+import { peerName } from '../../../protocol/text.ts'
+import { createAuditSchedule } from '../../trainer/audit/schedule.ts'
+import type { NodeAudits } from './audits.ts'
+
+interface AuditRoundsParts {
+  audits: Pick<NodeAudits, 'audit'>
+  /** Whether this node audits at present. */
+  isOn(): boolean
+  /** Connected peers whose weights this node averages, or could. */
+  peers(): readonly string[]
+  /** An audit failed: the peer's weights must not count any more. */
+  onFailed(peer: string, message: string): void
+  random(): number
+  /** ms that never go back. */
+  monotonic(): number
+  log(message: string): void
+}
+
+export interface AuditRounds {
+  /** Begins an audit if one is due and none runs. Call it often; it returns at once. */
+  next(): void
+  /** Ends the audit that runs. */
+  close(): Promise<void>
+}
+
+export function createAuditRounds(parts: AuditRoundsParts): AuditRounds {
+  const { audits, monotonic } = parts
+  const schedule = createAuditSchedule({}, parts)
+  const ending = new AbortController()
+  let running: Promise<void> | undefined
+
+  const audit = async (peer: string): Promise<void> => {
+    const began = monotonic()
+    // A peer without a receipt is no fault, and is asked again.
+    const result = await audits.audit({ peer }, ending.signal).catch(() => undefined)
+    const isPassed = result?.audited.some(({ outcome }) => outcome === 'passed') ?? false
+    schedule.ended(peer, { isPassed, seconds: (monotonic() - began) / 1000 }, monotonic())
+    if (!result) return
+    const failure = failureIn(result)
+    if (failure === undefined) parts.log(`audited a step of ${peerName(peer)}: ${outcomeOf(result)}`)
+    else parts.onFailed(peer, `the weights of ${peerName(peer)} failed an audit: ${failure}`)
+  }
+
+  return {
+    next() {
+      if (running || ending.signal.aborted || !parts.isOn()) return
+      const peer = schedule.next(parts.peers(), monotonic())
+      if (peer === undefined) return
+      running = audit(peer).finally(() => {
+        running = undefined
+      })
+    },
+    async close() {
+      ending.abort()
+      await running
+    },
+  }
+}
+
+/** Undefined if nothing failed. */
+export function failureIn({ audited, head }: AuditResult): string | undefined {
+  const failed = audited.find(({ outcome }) => outcome === 'failed')
+  if (failed) return `step ${failed.step}: ${failed.detail}`
+  return head === 'failed' ? 'its newest weights are others than those that its receipt names' : undefined
+}
+
+function outcomeOf({ audited }: AuditResult): string {
+  const [step] = audited
+  if (!step) return 'it has none'
+  return step.detail === undefined ? step.outcome : `${step.outcome}, ${step.detail}`
+}

@@ -1,0 +1,184 @@
+// Offers this node's receipt to peers with the bytes behind it, and fetches theirs. Nothing here knows what the bytes mean.
+
+import {
+  decodeReceipt,
+  decodeReceiptRequest,
+  encodeReceipt,
+  encodeReceiptRequest,
+  type Frame,
+  isAuthentic,
+  MAX_RECEIPT_BYTES,
+  MAX_RECEIPT_REQUEST_BYTES,
+  malformed,
+  openFrame,
+  RECEIPT_CHUNK_BYTES,
+  RECEIPT_PROTOCOL,
+  type Receipt,
+  WireFault,
+} from '../../../protocol/wire/index.ts'
+import { Quota } from '../admission/quota.ts'
+import { fill, isLie } from '../heads/fill.ts'
+import type { HeadsParts } from '../heads/heads.ts'
+import { createHourlyBytes } from '../heads/hourly-bytes.ts'
+import { createWhole } from '../heads/whole.ts'
+import { within } from '../within.ts'
+
+/** An audit asks for a receipt and four times for bytes. */
+const REQUESTS = { perSecond: 1, burst: 32 }
+/** A receipt is given to all who ask within this time, so that what is behind it need not be kept for many. */
+const FRESH_MS = 60_000
+/** Nothing waits longer for the bytes behind one hash. */
+const FETCH_MS = 300_000
+
+const NOTHING = () => {}
+
+/** What this node has to tell. */
+export interface ReceiptSource {
+  /** Undefined if there is none of that lineage. The bytes behind it stay until the next call. */
+  offer(lineage: string): Omit<Receipt, 'author' | 'createdAt'> | undefined
+  bytes(hash: string): Promise<Uint8Array | undefined>
+}
+
+export interface Receipts {
+  start(): Promise<void>
+  stop(): void
+  /** Peers that ask are told, until this is called again. */
+  tell(source: ReceiptSource | undefined): void
+  /** The peer's receipt of this lineage, signed by the peer. Undefined if it has none. Never rejects. */
+  ask(peer: string, lineage: string): Promise<{ receipt: Receipt; frame: Uint8Array } | undefined>
+  /** Bytes behind a peer's receipt, with the right hash. Undefined if they do not come. Never rejects. */
+  fetch(
+    peer: string,
+    wanted: { hash: string; size: number },
+    onProgress?: (bytes: number) => void,
+  ): Promise<Uint8Array<ArrayBuffer> | undefined>
+  /** The receipt contradicts itself: charges the peer. */
+  blame(peer: string): void
+  /** Since the start. */
+  readonly bytes: { in: number; out: number }
+}
+
+/** `mostPerHour`: bytes behind receipts an hour, up and down each, 0 for no limit. */
+export function createReceipts(
+  { mostPerHour = () => 0 }: { mostPerHour?: (() => number) | undefined },
+  parts: HeadsParts,
+): Receipts {
+  const { requests, identity, clock, log } = parts
+  const asked = new Quota({ rate: REQUESTS }, { clock })
+  const limits = {
+    in: createHourlyBytes({ most: mostPerHour }, { clock }),
+    out: createHourlyBytes({ most: mostPerHour }, { clock }),
+  }
+  const bytes = { in: 0, out: 0 }
+  const stopped = new AbortController()
+  let source: ReceiptSource | undefined
+  let offered: { lineage: string; frame: Uint8Array; at: number } | undefined
+
+  const frameOf = (lineage: string): Uint8Array => {
+    const now = clock.now()
+    const isFresh = offered?.lineage === lineage && now >= offered.at && now - offered.at < FRESH_MS
+    if (isFresh) return offered!.frame
+    const receipt = source?.offer(lineage)
+    if (!receipt) return new Uint8Array()
+    offered = { lineage, frame: encodeReceipt({ ...receipt, createdAt: now }, identity.signer), at: now }
+    return offered.frame
+  }
+
+  async function* answer(question: Uint8Array, peer: string): AsyncIterable<Uint8Array> {
+    if (!source || parts.isBehind() || parts.isMuted(peer) || !asked.take(peer)) return
+    const request = decodeReceiptRequest(question)
+    if ('lineage' in request) {
+      yield frameOf(request.lineage)
+      return
+    }
+    const behind = await source.bytes(request.bytes)
+    let at = request.from * RECEIPT_CHUNK_BYTES
+    if (behind === undefined || at >= behind.length) return
+    const giveBack = parts.isNear(peer) ? NOTHING : limits.out.take(behind.length - at)
+    if (!giveBack) return
+    try {
+      while (at < behind.length) {
+        const chunk = behind.subarray(at, at + RECEIPT_CHUNK_BYTES)
+        at += chunk.length
+        bytes.out += chunk.length
+        yield chunk
+      }
+    } finally {
+      giveBack(behind.length - at)
+    }
+  }
+
+  function failed(peer: string, error: unknown): void {
+    // Nodes before 1.3 do not speak this, and a link may break at any time.
+    log('debug', 'no receipt', { peer, error: String(error) })
+    if (isLie(error)) parts.onLie(peer)
+  }
+
+  return {
+    bytes,
+    blame: parts.onLie,
+    start: () =>
+      requests.serve(
+        { protocol: RECEIPT_PROTOCOL, maxQuestion: MAX_RECEIPT_REQUEST_BYTES, streams: 2 },
+        answer,
+      ),
+    stop: () => stopped.abort(),
+    tell(next) {
+      if (next !== source) offered = undefined
+      source = next
+    },
+
+    async ask(peer, lineage) {
+      if (parts.isMuted(peer) || !requests.isConnected(peer)) return undefined
+      const question = encodeReceiptRequest({ lineage })
+      const options = { maxMessage: MAX_RECEIPT_BYTES, signal: stopped.signal }
+      try {
+        for await (const message of requests.ask({ peer, protocol: RECEIPT_PROTOCOL, question }, options)) {
+          if (message.length === 0) return undefined
+          const receipt = readReceipt(message, parts.isAuthentic)
+          if (receipt.author !== peer || receipt.lineage !== lineage)
+            throw malformed('not what was asked for')
+          return { receipt, frame: message }
+        }
+      } catch (error) {
+        failed(peer, error)
+      }
+      return undefined
+    },
+
+    async fetch(peer, { hash, size }, onProgress) {
+      const giveBack = parts.isNear(peer) ? NOTHING : limits.in.take(size)
+      if (!giveBack) return undefined
+      const whole = createWhole({ size, hash }, (from) => encodeReceiptRequest({ bytes: hash, from }))
+      const onBytes = (chunk: number, at: number): void => {
+        bytes.in += chunk
+        onProgress?.(at)
+      }
+      try {
+        await within(FETCH_MS, { clock, signal: stopped.signal }, (signal) =>
+          fill(
+            whole,
+            { ...{ peer, signal, protocol: RECEIPT_PROTOCOL, maxMessage: RECEIPT_CHUNK_BYTES }, onBytes },
+            parts,
+          ),
+        )
+        return whole.done()
+      } catch (error) {
+        failed(peer, error)
+        return undefined
+      } finally {
+        giveBack(size - whole.at)
+      }
+    },
+  }
+}
+
+/** Throws WireFault for what is not a receipt, or not signed by the author that it names. */
+export function readReceipt(
+  message: Uint8Array,
+  isGenuine: ((frame: Frame) => boolean) | undefined = isAuthentic,
+): Receipt {
+  const frame = openFrame(message, MAX_RECEIPT_BYTES)
+  if (!isGenuine(frame)) throw new WireFault('signature', 'not signed by its author')
+  return decodeReceipt(frame)
+}

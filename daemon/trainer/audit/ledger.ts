@@ -1,0 +1,117 @@
+// The newest steps of this node with the bytes behind them, within a bound on disk: what its receipts say and others can
+// ask for.
+
+import type { Receipt, ReceiptHead, ReceiptStep } from '../../../protocol/wire/index.ts'
+import { MAX_RECEIPT_STEPS } from '../../../protocol/wire/index.ts'
+import type { Blobs } from '../../store/blobs.ts'
+import type { Vector } from '../heads/vector.ts'
+import type { RecordedStep } from './recording.ts'
+import { bytesOf } from './state.ts'
+
+export type Recorded = Pick<Receipt, 'steps' | 'head'>
+
+export interface LedgerOptions {
+  /** Trained values of the model. */
+  values: number
+  /** Most bytes on disk. */
+  maxBytes?: number
+  /** Of a checkpoint. */
+  restored?: Recorded | undefined
+}
+
+export interface Ledger {
+  add(step: RecordedStep): Promise<void>
+  /** These heads were averaged in after the newest step. */
+  joined(heads: ReceiptStep['joined']): void
+  /** This node made a head of these weights; `lost` is what rounding had lost before, if it was anything. */
+  made(head: { hash: string; weights: Vector; lost: Vector | undefined }): Promise<void>
+  /** What is recorded now; undefined before the first step. The bytes behind it stay until the next call. */
+  offer(): Recorded | undefined
+  /** The same, for a checkpoint. */
+  save(): Recorded | undefined
+  /** The bytes of a hash that is recorded or offered. */
+  bytes(hash: string): Promise<Uint8Array<ArrayBuffer> | undefined>
+}
+
+/** A step of the bundled model takes 13 MB. As many bytes may be held for what was offered, and for what was saved. */
+const MAX_BYTES = 160 << 20
+
+export function createLedger(
+  { values, maxBytes = MAX_BYTES, restored }: LedgerOptions,
+  { blobs }: { blobs: Blobs },
+): Ledger {
+  let steps = [...(restored?.steps ?? [])]
+  let head = restored?.head
+  let joined: ReceiptStep['joined'] = []
+
+  const named = (): Set<string> =>
+    new Set([
+      ...steps.flatMap(({ before, after, batch }) => [
+        ...[before.weights, before.moments, after.weights, after.moments],
+        ...(batch ? [batch.hash] : []),
+      ]),
+      ...(head ? [head.weights, ...(head.lost === undefined ? [] : [head.lost])] : []),
+    ])
+
+  /** Bytes of all that is named, each once. */
+  const size = (): number => {
+    const sizes = new Map<string, number>()
+    for (const { before, after, batch } of steps) {
+      for (const { weights, moments } of [before, after])
+        sizes.set(weights, 4 * values).set(moments, 8 * values)
+      if (batch) sizes.set(batch.hash, batch.size)
+    }
+    for (const hash of named()) if (!sizes.has(hash)) sizes.set(hash, 4 * values)
+    return [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0)
+  }
+
+  let [offered, saved] = [new Set<string>(), named()]
+  const now = (): Recorded | undefined => (steps.length > 0 ? { steps, ...(head && { head }) } : undefined)
+
+  const put = async ({ steps: count, weights, moments }: RecordedStep['before']) => ({
+    steps: count,
+    weights: await blobs.put(bytesOf(weights)),
+    moments: await blobs.put(bytesOf(moments)),
+  })
+
+  return {
+    async add({ version, before, after, groups, batch }) {
+      const since = joined
+      joined = []
+      const step: ReceiptStep = {
+        ...{ version, groups, joined: since },
+        before: await put(before),
+        after: await put(after),
+        ...('closed' in batch
+          ? { closed: batch.closed }
+          : { batch: { hash: await blobs.put(batch), size: batch.length } }),
+      }
+      steps = [...steps, step].slice(-MAX_RECEIPT_STEPS)
+      while (steps.length > 1 && size() > maxBytes) steps.shift()
+      await blobs.keepOnly(new Set([...named(), ...offered, ...saved]))
+    },
+
+    joined(heads) {
+      joined = [...joined, ...heads]
+    },
+
+    async made({ hash, weights, lost }) {
+      const kept: ReceiptHead = {
+        hash,
+        weights: await blobs.put(bytesOf(weights)),
+        ...(lost && { lost: await blobs.put(bytesOf(lost)) }),
+      }
+      head = kept
+    },
+
+    offer() {
+      offered = named()
+      return now()
+    },
+    save() {
+      saved = named()
+      return now()
+    },
+    bytes: async (hash) => (offered.has(hash) || named().has(hash) ? blobs.get(hash) : undefined),
+  }
+}
