@@ -4,8 +4,9 @@ import { nodeDisk as disk } from '../../store/node-disk.ts'
 import type { NodeAudits } from '../audits/audits.ts'
 import { openAudits } from '../audits/open.ts'
 import { type AuditRounds, createAuditRounds } from '../audits/rounds.ts'
+import type { NodeHeads } from '../heads/heads.ts'
+import type { Wishes } from '../state.ts'
 import type { NodeContext } from './context.ts'
-import type { Learning } from './learning.ts'
 import type { Plugins } from './plugins.ts'
 import type { Trained } from './policy.ts'
 import type { Records } from './records.ts'
@@ -29,7 +30,13 @@ export function openNodeAudits(
 /** Audits of the peers whose weights are averaged. */
 export function openAuditRounds(
   { started: { closers }, machine: { monotonic, random }, settings, late }: NodeContext,
-  { audits, heads, wishes, limits, journal }: Store & Records & Pick<Learning, 'audits' | 'heads' | 'wishes'>,
+  {
+    audits,
+    heads,
+    wishes,
+    limits,
+    journal,
+  }: Store & Records & { audits: NodeAudits; heads: NodeHeads; wishes: Wishes },
 ): AuditRounds {
   const rounds = createAuditRounds({
     ...{ audits, monotonic, random, log: (message) => journal.log('info', message) },

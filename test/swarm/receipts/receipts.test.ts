@@ -68,7 +68,7 @@ describe('a receipt', () => {
     const seen: number[] = []
     const wanted = { hash: HASH, size: BEHIND.length }
     const got = await asking.fetch(author.peerId, wanted, (at) => seen.push(at))
-    expect(got).toEqual(BEHIND)
+    expect(got && sha256(got)).toBe(HASH)
     expect(seen).toEqual([524_288, 1_048_576, 1_200_000])
     expect(lies).toEqual([])
   })
@@ -137,7 +137,7 @@ describe('whoever answers is charged for', () => {
 test('bytes beyond the hourly limit do not come, and nobody is charged', async () => {
   const { asking, author, lies } = await two({ mostPerHour: 2_000_000 })
   const wanted = { hash: HASH, size: BEHIND.length }
-  expect(await asking.fetch(author.peerId, wanted)).toEqual(BEHIND)
+  expect(await asking.fetch(author.peerId, wanted)).toHaveLength(BEHIND.length)
   expect(await asking.fetch(author.peerId, wanted)).toBeUndefined()
   expect(lies).toEqual([])
 })
