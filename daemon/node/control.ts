@@ -110,7 +110,7 @@ export function openControl(
       return { ...found, plugins: withPlugins }
     },
 
-    audit: parts.audits.audit,
+    audit: (...asked) => parts.audits.audit(...asked),
 
     checkpoint() {
       const made = requests.request()

@@ -240,6 +240,8 @@ describe.each(sessions.filter(([, { receipt }]) => !receipt))(
       const peer = await party({ [HELLO_PROTOCOL]: () => [unhex(hello.answer)] })
       await peer.connect(node.address)
       const id = peer.node.peerId.toString()
+      const isKnown = () => node.swarm.peers().some((one) => one.id === id && one.connected)
+      await until('it is a peer', isKnown)
       for (let i = 0; i < 10; i++) expect(await node.swarm.receipts.ask(id, 'ab'.repeat(32))).toBeUndefined()
       expect(node.swarm.peers().find((one) => one.id === id)).toMatchObject({ connected: true, score: 0 })
     })
