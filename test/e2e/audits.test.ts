@@ -17,7 +17,7 @@ const SETTINGS = ['eval.prompts_per_task=4', 'swarm.audits=true']
 const start = (name: string, args: string[], more: string[] = []): Promise<Daemon> =>
   startDaemon(join(folder.path, name), { args, settings: [...SETTINGS, ...more] })
 
-it("steps of a node and of its peer are computed again, also after the node was killed, and a stranger's are not", async () => {
+it('steps of a node and of its peer are computed again, also after the node was killed', async () => {
   const first = await start('first', ['up'], ['swarm.private=true', 'checkpoint.every_steps=2'])
   const { peerId } = (await first.client.health())!
   const { invite } = await first.client.send('invite', {})
