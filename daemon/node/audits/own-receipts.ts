@@ -71,10 +71,12 @@ export function createOwnReceipts(options: AuditsOptions, parts: AuditsParts): O
   return {
     recorder: {
       record(given, run) {
+        if (!isOn()) {
+          swarm()?.receipts.tell(undefined)
+          return run(given.options, given.random)
+        }
         begunBy = methodText(options.method())
-        if (isOn()) return recorder.record(given, run)
-        swarm()?.receipts.tell(undefined)
-        return run(given.options, given.random)
+        return recorder.record(given, run)
       },
     },
     receipt() {
