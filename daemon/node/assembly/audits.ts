@@ -14,7 +14,7 @@ import type { Store } from './store.ts'
 
 export function openNodeAudits(
   { options: { paths }, started, machine, settings, self, late }: NodeContext,
-  { known, models, policies: { policy }, restored }: Plugins & Trained,
+  { known, models, policies: { policy }, restored, limits }: Store & Plugins & Trained,
 ): NodeAudits {
   const { log, phases, identity } = started
   const { now, monotonic, sleep, random } = machine
@@ -22,7 +22,7 @@ export function openNodeAudits(
     { settings, paths, self, restored: restored?.receipt, threads: 1 },
     {
       ...{ policy, models, known, disk, log, phases, now, monotonic, sleep, random },
-      ...{ signer: identity.signer, swarm: () => late.swarm },
+      ...{ signer: identity.signer, swarm: () => late.swarm, mayWrite: limits.mayWrite },
     },
   )
 }

@@ -42,6 +42,8 @@ interface OpenAuditsParts extends Pick<AuditsParts, 'swarm' | 'signer' | 'phases
   log: Log
   monotonic(): number
   sleep(ms: number, signal: AbortSignal): Promise<void>
+  /** Whether limits allow writing what the user did not ask for. */
+  mayWrite(): boolean
 }
 
 /** A batch so many times as large as this node's own may be is not computed again. */
@@ -49,7 +51,7 @@ const LARGER = 8
 
 export function openAudits(
   { settings, paths, self, restored, threads }: OpenAuditsOptions,
-  { policy, models, known, disk, log, monotonic, sleep, ...parts }: OpenAuditsParts,
+  { policy, models, known, disk, log, monotonic, sleep, mayWrite, ...parts }: OpenAuditsParts,
 ): NodeAudits {
   const { model, plan } = models
   const layout = layoutOf(policy.spec)
@@ -97,7 +99,7 @@ export function openAudits(
   return createNodeAudits(
     {
       ...{ layout, self, restored, lineage: policy.lineage },
-      isOn: () => settings().swarm.audits,
+      isOn: () => settings().swarm.audits && mayWrite(),
       method: methodOf,
       learningRate: () => settings().training.learning_rate,
       maxTokens() {

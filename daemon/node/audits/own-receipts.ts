@@ -52,6 +52,8 @@ export function createOwnReceipts(options: AuditsOptions, parts: AuditsParts): O
   const bytes = async (hash: string): Promise<Uint8Array | undefined> => current().bytes(hash)
   const source = { bytes, offer: (wanted: string) => (wanted === lineage ? offer() : undefined) }
 
+  /** The last trouble, which is told once. */
+  let told: string | undefined
   /** The method of the step that is under way. */
   let begunBy: string | undefined
   const recorder = createStepRecorder(
@@ -63,8 +65,11 @@ export function createOwnReceipts(options: AuditsOptions, parts: AuditsParts): O
         await current().add(isSame ? step : { ...step, batch: { closed: CHANGED } })
         swarm()?.receipts.tell(source)
       },
-      onTrouble: (error) =>
-        parts.log(`a step has no receipt: ${error instanceof Error ? error.message : error}`),
+      onTrouble(error) {
+        const message = `a step has no receipt: ${error instanceof Error ? error.message : error}`
+        if (message !== told) parts.log(message)
+        told = message
+      },
     },
   )
 
