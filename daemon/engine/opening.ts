@@ -1,6 +1,7 @@
 // What an engine is, and what it is opened with.
 
 import type { DecoderSpec } from './decoder.ts'
+import type { TokenBytes } from './grammar/grammar.ts'
 import type { BaseWeights } from './stored/stored.ts'
 import type { OptimizerState } from './weights.ts'
 
@@ -22,4 +23,6 @@ export interface OpenRequest {
   version?: number
   /** The text of each token id on its own, needed for stop strings. */
   pieces?: readonly string[]
+  /** The bytes of each token id, needed for grammars. */
+  tokenBytes?: TokenBytes
 }

@@ -2,6 +2,7 @@
 // token.
 
 import type { Finish, Segment } from '../../protocol/train/index.ts'
+import type { Grammar } from './grammar/grammar.ts'
 import type { EngineInfo, OpenRequest } from './opening.ts'
 import type { Weights } from './weights.ts'
 
@@ -38,6 +39,8 @@ export interface GenerateRequest extends Sampling {
   stopTokens: readonly number[]
   /** A sequence ends with the token that completes any of these strings in its text. The prompt does not count. */
   stopStrings?: readonly string[]
+  /** The text of every sequence is of this form: of other tokens than those that continue it, none is drawn. */
+  grammar?: Grammar
   /**
    * The samples belong to conversations that will continue. An engine may keep their KV cache until the weights change,
    * and then read only the new tokens of a prompt. Apart from rounding, this does not affect what is drawn.
@@ -69,6 +72,8 @@ export interface Sample {
   policyLogprobs: Float32Array
   /** Entropy of the distribution that each token was drawn from, in nats. */
   entropies: Float32Array
+  /** With a grammar: the probability that the policy gave, at each token, to all tokens that the grammar allowed. */
+  allowed?: Float32Array
   finish: Finish
   /** Tokens at the start of the prompt that were not read again; see `GenerateRequest.isConversation`. */
   reused?: number

@@ -7,7 +7,7 @@ import { type DecoderSpec, frozenShapes, trainableShapes } from './decoder.ts'
 import type { OpenRequest } from './engine.ts'
 import { checkTensors, trainedIn } from './inputs.ts'
 import { createNamedVectors, type NamedVectors, type VectorSpace, vectorCalls } from './named-vectors.ts'
-import type { Labels } from './sampling/writer.ts'
+import { type Labels, labelsOf } from './sampling/writer.ts'
 import {
   GRADIENT,
   type GradientReport,
@@ -125,7 +125,7 @@ export function createTensorCore<Tensors>(backEnd: BackEnd<Tensors>, { now }: { 
         weights: space.create(),
         vectors: createNamedVectors(space, { steps: () => made.steps }),
         steps: optimizer?.steps ?? 0,
-        labels: { version: 0, ...labels },
+        labels: labelsOf(labels),
       }
       state = made
       await space.fill(made.weights, trained)

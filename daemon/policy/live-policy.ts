@@ -116,7 +116,10 @@ export async function openPolicy(
   let changes = 0
   /** Resolves once the trainer has its own weights: scores for plugins wait for it. */
   let inPlace: Promise<void> = Promise.resolve()
-  const forSampling = stopStrings ? { pieces: tokenizer.pieces(spec.vocabulary) } : {}
+  const forSampling = {
+    ...(stopStrings ? { pieces: tokenizer.pieces(spec.vocabulary) } : {}),
+    tokenBytes: tokenizer.tokenBytes(spec.vocabulary),
+  }
   /** One engine may be both sampler and trainer. */
   const isOne = (engine as unknown) === trainer
   const forSampler = (all: BaseWeights): OpenRequest => ({ spec, weights: all, version, ...forSampling })

@@ -5,6 +5,7 @@ import { type GenerateCall, generateBy, type Steering } from '../../daemon/engin
 import { decode } from '../../daemon/engine/decoding/decoding.ts'
 import type { SequenceCache } from '../../daemon/engine/decoding/sequence-cache.ts'
 import type { GenerateRequest, Sample } from '../../daemon/engine/engine.ts'
+import { labelsOf } from '../../daemon/engine/sampling/writer.ts'
 import { randomTokens, SPEC } from './model.ts'
 
 const settings = { temperature: 1, stopTokens: [] }
@@ -93,7 +94,7 @@ async function run(arriving: readonly Arriving[], { readAtOnce = 2048, spec = SP
     {
       ...{ spec, readAtOnce },
       createCache,
-      labels: { version: 0 },
+      labels: labelsOf({}),
     },
   )
   return { asked, answered, written, errors }
@@ -208,7 +209,7 @@ test('logits that are not finite refuse the calls that read them', async () => {
       spec: SPEC,
       readAtOnce: 2048,
       createCache: () => ({ ...bad, slots: 1, capacity: 9, read }),
-      labels: { version: 0 },
+      labels: labelsOf({}),
     }),
   )
   await expect(generate(request([promptOf(0)], 4))).rejects.toThrow(/not finite/)

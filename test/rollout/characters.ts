@@ -52,6 +52,8 @@ export function characterTokenizer(): Tokenizer {
         decode: (tokens) => decode(Int32Array.from(tokens)),
       }),
     isSpecial,
+    // There are no grammars here.
+    tokenBytes: (vocabulary) => ({ bytes: new Uint8Array(), ends: new Int32Array(vocabulary) }),
     pieces: (vocabulary) => Array.from({ length: vocabulary }, (_, token) => decode(Int32Array.of(token))),
   }
 }

@@ -2,7 +2,7 @@
 
 import { availableParallelism } from 'node:os'
 import type { Config } from '../../config/schema.ts'
-import type { Engine } from '../../engine/engine.ts'
+import type { Engine, OpenRequest } from '../../engine/engine.ts'
 import { createEngines } from '../../engine/select.ts'
 import type { Decoder } from '../../policy/model.ts'
 import type { Context } from '../contract.ts'
@@ -14,17 +14,17 @@ export interface OpenedModel<Loaded extends Decoder> {
   close(): Promise<void>
 }
 
-/** `pieces` is the text of each token, which stop strings need. */
+/** `known` is what stop strings or grammars need of the tokens. */
 export async function openModel<Loaded extends Decoder>(
   context: Pick<Context, 'io' | 'quiet' | 'say'>,
   config: Config,
   model: Loaded,
-  pieces?: readonly string[],
+  known: Pick<OpenRequest, 'pieces' | 'tokenBytes'> = {},
 ): Promise<OpenedModel<Loaded>> {
   const threads = config.engine.threads || availableParallelism()
   const [engine] = await withProgress(context, 'start', {}, async () => {
     const engines = await createEngines({ ...config.engine, threads }, 1)
-    await engines[0]!.open({ ...model, ...(pieces ? { pieces } : {}) })
+    await engines[0]!.open({ ...model, ...known })
     return engines
   })
   return { model, engine: engine!, close: () => engine!.close() }

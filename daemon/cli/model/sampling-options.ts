@@ -44,6 +44,6 @@ export function samplingOf(
 }
 
 /** The text of each token, only if stop strings need it: for a large vocabulary, this takes a moment. */
-export function piecesFor({ stopStrings }: Asked, { tokenizer, spec }: Model): string[] | undefined {
-  return stopStrings.length > 0 ? tokenizer.pieces(spec.vocabulary) : undefined
+export function piecesFor({ stopStrings }: Asked, { tokenizer, spec }: Model): { pieces?: string[] } {
+  return stopStrings.length > 0 ? { pieces: tokenizer.pieces(spec.vocabulary) } : {}
 }

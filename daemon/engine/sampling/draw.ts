@@ -4,6 +4,9 @@
 // The reported log-prob and entropy are those of this distribution, because off-policy corrections need the probability
 // with which the token was actually drawn. The log-prob under the policy itself (temperature 1, no truncation) is
 // reported as well.
+//
+// A grammar may allow only some tokens. Then all of this is about the distribution over these, and the probability that
+// they had together is reported, too.
 
 import type { Sampling } from '../engine.ts'
 import { leastWeight } from './cutoff.ts'
@@ -16,25 +19,28 @@ export interface Draw {
   entropy: number
   /** Under softmax(logits). */
   policyLogprob: number
+  /** Probability of all tokens that were allowed, before anything was truncated; 1 if all were. */
+  allowed: number
 }
 
 /**
  * Draws the token at point `u` of the cumulative distribution. Temperature 0 takes the most likely token and reports
- * the policy at temperature 1. `work` is scratch memory for one row.
+ * the policy at temperature 1. `work` is scratch memory for one row. `mask` has a bit for each token that is allowed.
  */
-export function draw(logits: Float32Array, sampling: Sampling, u: number, work: Float64Array): Draw {
+export function draw(
+  row: Float32Array,
+  sampling: Sampling,
+  u: number,
+  work: Float64Array,
+  mask?: Uint32Array,
+): Draw {
   const { temperature } = sampling
-  const size = logits.length
+  const size = row.length
   const inverse = temperature === 0 ? 1 : 1 / temperature
-  let best = 0
-  let highest = Number.NEGATIVE_INFINITY
-  for (let i = 0; i < size; i++) {
-    const logit = logits[i]!
-    if (logit > highest) {
-      highest = logit
-      best = i
-    }
-  }
+  const logits = mask ? maskedBy(row, mask) : row
+  const best = likeliest(logits)
+  const highest = logits[best]!
+  const allowed = mask ? massOf(row, mask, inverse, work) : 1
   exponentials(logits, highest, inverse, work)
   const cut = temperature > 0 && isCut(sampling)
   if (cut) cutOff(sampling, work.subarray(0, size))
@@ -54,8 +60,43 @@ export function draw(logits: Float32Array, sampling: Sampling, u: number, work: 
     token,
     logprob,
     entropy: logTotal - weighted / total,
-    policyLogprob: inverse === 1 && !cut ? logprob : logits[token]! - highest - logSumExp(logits, highest),
+    policyLogprob: inverse === 1 && !cut && !mask ? logprob : policyLogprob(row, token),
+    allowed,
   }
+}
+
+function likeliest(logits: Float32Array): number {
+  let best = 0
+  let highest = Number.NEGATIVE_INFINITY
+  for (let i = 0; i < logits.length; i++) {
+    const logit = logits[i]!
+    if (logit > highest) {
+      highest = logit
+      best = i
+    }
+  }
+  return best
+}
+
+const has = (mask: Uint32Array, token: number): boolean => ((mask[token >>> 5]! >>> (token & 31)) & 1) === 1
+
+function maskedBy(logits: Float32Array, mask: Uint32Array): Float32Array {
+  return logits.map((logit, token) => (has(mask, token) ? logit : Number.NEGATIVE_INFINITY))
+}
+
+function massOf(logits: Float32Array, mask: Uint32Array, inverse: number, work: Float64Array): number {
+  exponentials(logits, logits[likeliest(logits)]!, inverse, work)
+  let [total, kept] = [0, 0]
+  for (let i = 0; i < logits.length; i++) {
+    total += work[i]!
+    if (has(mask, i)) kept += work[i]!
+  }
+  return kept / total
+}
+
+function policyLogprob(logits: Float32Array, token: number): number {
+  const highest = logits[likeliest(logits)]!
+  return logits[token]! - highest - logSumExp(logits, highest)
 }
 
 /** Each factor of 2 is divided into 2^7 parts. FACTORS exceeds the number of factors of 2 that a double has below 1. */

@@ -4,6 +4,8 @@
 import { WaggleError } from '../../../protocol/errors.ts'
 import { cover, type Segment } from '../../../protocol/train/index.ts'
 import type { DrawnToken, GenerateRequest, Sample } from '../engine.ts'
+import { createMasks, type Masks } from '../grammar/masks.ts'
+import type { OpenRequest } from '../opening.ts'
 import { draw } from './draw.ts'
 import { uniformAt } from './random.ts'
 import { createStops } from './stops.ts'
@@ -14,6 +16,16 @@ export interface Labels {
   version: number
   /** The text of each token id on its own, needed for stop strings. */
   pieces?: readonly string[] | undefined
+  /** What grammars allow; see `GenerateRequest.grammar`. */
+  masks: Masks
+}
+
+export function labelsOf({
+  version = 0,
+  pieces,
+  tokenBytes,
+}: Pick<OpenRequest, 'version' | 'pieces' | 'tokenBytes'>): Labels {
+  return { version, pieces, masks: createMasks(tokenBytes) }
 }
 
 interface WriterOptions {
@@ -45,6 +57,7 @@ export function createWriter(
 ): Writer {
   const stopsOf = createStops(request, labels.pieces)
   const work = new Float64Array(vocabulary)
+  const { grammar, stopTokens } = request
 
   return (sample, reused) => {
     const { seed, drawn = 0, maxNewTokens = request.maxNewTokens } = request.samples[sample]!
@@ -55,6 +68,8 @@ export function createWriter(
     const entropies: number[] = []
     const segments: Segment[] = []
     const isStopped = stopsOf()
+    const mask = grammar && labels.masks.of(grammar, stopTokens)
+    const allowed: number[] = []
     let ended: 'stop' | 'length' | undefined
 
     return {
@@ -66,12 +81,9 @@ export function createWriter(
         return tokens.at(-1) ?? 0
       },
       accept(logits) {
-        const { token, logprob, entropy, policyLogprob } = draw(
-          logits,
-          request,
-          uniformAt(seed, drawn + tokens.length),
-          work,
-        )
+        const bits = mask?.allowed()
+        const drew = draw(logits, request, uniformAt(seed, drawn + tokens.length), work, bits)
+        const { token, logprob, entropy, policyLogprob } = drew
         if (!Number.isFinite(logprob))
           throw new WaggleError('E_ENGINE', 'the policy gave logits that are not finite')
         cover(segments, labels.version, 1)
@@ -79,6 +91,8 @@ export function createWriter(
         logprobs.push(logprob)
         policyLogprobs.push(policyLogprob)
         entropies.push(entropy)
+        mask?.take(token)
+        if (mask) allowed.push(drew.allowed)
         onToken?.({ sample, token, logprob, entropy })
         if (isStopped(token)) ended = 'stop'
         else if (tokens.length >= limit) ended = 'length'
@@ -89,6 +103,7 @@ export function createWriter(
         logprobs: Float32Array.from(logprobs),
         policyLogprobs: Float32Array.from(policyLogprobs),
         entropies: Float32Array.from(entropies),
+        ...(mask ? { allowed: Float32Array.from(allowed) } : {}),
         finish: ended ?? 'aborted',
         version: segments[0]?.version ?? labels.version,
         ...(segments.length > 1 ? { segments } : {}),

@@ -16,7 +16,10 @@ export async function run(given: Context): Promise<number> {
   const { io, json, out, say, paths } = context
   const { config } = contextConfig(context)
   const { model, name } = await loadAsked(context)
-  const opened = await openModel(context, config, model)
+  const { tokenizer, spec } = model
+  const opened = await openModel(context, config, model, {
+    tokenBytes: tokenizer.tokenBytes(spec.vocabulary),
+  })
   const stop = new AbortController()
   const off = io.onSignal(() => stop.abort())
   try {
