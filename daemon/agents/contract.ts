@@ -13,6 +13,8 @@ export interface GatewayOptions {
   listen: string | undefined
   /** Refuse requests with settings that the node does not grant. Otherwise these are ignored with a warning header. */
   strict: boolean
+  /** The sampler can keep an answer to a grammar. */
+  enforces: boolean
   /** A rollout without a reward is dropped this long after it was opened. */
   rolloutSeconds: number
   /** Most rollouts that may be open at a time. */

@@ -24,6 +24,8 @@ export interface ServeOptions {
   maxWaiting: number
   /** The distribution unless a request chooses another; undefined if the sampler knows only the policy's own. */
   sampling: Sampling | undefined
+  /** The sampler can keep an answer to a grammar. */
+  enforces: boolean
   /** Most tokens of prompt and answer together. */
   context: number
   /** The most that the model could read. */

@@ -82,6 +82,7 @@ export async function openAgents(
     {
       ...{ listen, strict, rolloutSeconds, maxOpen, author: self },
       model,
+      enforces: config.sampler.kind === 'engine',
       groupSize: config.rollout.group_size,
       temperature: config.rollout.temperature,
       maxNewTokens: config.model.max_completion_tokens,

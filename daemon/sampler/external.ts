@@ -158,7 +158,11 @@ async function requireTokens({
 }
 
 /** External samplers sample from the policy itself, because they do not all report other distributions alike. */
-function checkRequest({ temperature, topK, topP, minP }: GenerateRequest): void {
+function checkRequest({ temperature, topK, topP, minP, grammar }: GenerateRequest): void {
+  if (grammar)
+    throw new WaggleError('E_SAMPLER', 'an external sampler cannot keep an answer to a grammar', {
+      hint: 'Set sampler.kind = "engine" for answers of a form.',
+    })
   const isWhole = topK === undefined && (topP ?? 1) === 1 && (minP ?? 0) === 0
   if ((temperature === 0 || temperature === 1) && isWhole) return
   throw new WaggleError(

@@ -9,7 +9,7 @@ export interface TokenRow {
   logprobs: number[]
   /** In nats; 0 for tokens of others. */
   entropies: number[]
-  /** 1 for tokens that the policy wrote in this row, 0 for all others. */
+  /** 1 for tokens that the policy wrote in this row by itself, 0 for all others. */
   mask: number[]
   /** In order and without gaps. Tokens of others have the version of the token before them. */
   segments: Segment[]
@@ -23,11 +23,20 @@ export interface WrittenTokens {
   /** Of the weights that drew them, or the first of them if there are segments. */
   version: number
   segments?: readonly Segment[]
+  /** Of each token: the probability that the policy gave to all that a grammar allowed; missing without a grammar. */
+  allowed?: Float32Array
 }
 
 export function beginRow(): TokenRow {
   return { tokens: [], logprobs: [], entropies: [], mask: [], segments: [] }
 }
+
+/**
+ * Least probability of what was allowed for a token to be the policy's own. Below it, a grammar has had a say, as an
+ * environment has: the log-prob is not that of the policy, and the token is outside the loss. Whether a token counts
+ * depends on what stands before it and not on the token, so those that count are drawn from the policy as ever.
+ */
+const OWN = 1 - 1e-4
 
 /** Appends tokens that the policy wrote. Tokens of others at the start of the row get the first version. */
 export function appendWritten(row: TokenRow, written: WrittenTokens): void {
@@ -39,7 +48,7 @@ export function appendWritten(row: TokenRow, written: WrittenTokens): void {
     row.tokens.push(token)
     row.logprobs.push(logprobs[i]!)
     row.entropies.push(entropies[i]!)
-    row.mask.push(1)
+    row.mask.push((written.allowed?.[i] ?? 1) >= OWN ? 1 : 0)
   }
   for (const part of parts) cover(row.segments, part.version, part.length)
 }

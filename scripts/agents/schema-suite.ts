@@ -31,7 +31,14 @@ const rows: object[] = []
 const refusals = new Map<string, number>()
 for (const file of readdirSync(folder).filter((name) => name.endsWith('.json'))) {
   const cases = parseExactly(readFileSync(join(folder, file), 'utf8')) as Case[]
-  const row = { keyword: file.replace('.json', ''), schemas: cases.length, refused: 0, valid: 0, allowed: 0, invalid: 0 }
+  const row = {
+    keyword: file.replace('.json', ''),
+    schemas: cases.length,
+    refused: 0,
+    valid: 0,
+    allowed: 0,
+    invalid: 0,
+  }
   for (const { description, schema, tests } of cases) {
     let start: Position
     try {
@@ -47,7 +54,8 @@ for (const file of readdirSync(folder).filter((name) => name.endsWith('.json')))
       if (test.valid) row.valid += 1
       else row.invalid += 1
       if (test.valid && isAllowed) row.allowed += 1
-      if (!test.valid && isAllowed) wrong.push(`${file}: ${description}: ${test.description}: ${JSON.stringify(test.data)}`)
+      if (!test.valid && isAllowed)
+        wrong.push(`${file}: ${description}: ${test.description}: ${JSON.stringify(test.data)}`)
     }
   }
   rows.push(row)

@@ -83,6 +83,7 @@ async function throughGateway(): Promise<Rate> {
       ...{
         listen: '127.0.0.1:0',
         strict: false,
+        enforces: true,
         rolloutSeconds: 600,
         maxOpen: 10_000,
         groupSize: 8,

@@ -59,6 +59,7 @@ export interface Opened {
 export interface TestOptions {
   write(prompt: string, at: { seed: number; version: number }): string
   strict?: boolean
+  enforces?: boolean
   groupSize?: number
   maxOpen?: number
   rolloutSeconds?: number
@@ -128,14 +129,27 @@ export async function testGateway({
   const serving = await openServe(
     {
       ...{ listen: '127.0.0.1:0', isPublic: false, origins: [], maxRunning: 4, maxWaiting: 4, model: 'tiny' },
-      ...{ context: 4096, modelContext: 8192, vocabulary: 520, sampling: { temperature: 0.6, topP: 0.9 } },
+      ...{
+        context: 4096,
+        modelContext: 8192,
+        vocabulary: 520,
+        enforces: true,
+        sampling: { temperature: 0.6, topP: 0.9 },
+      },
       ...{ ...FACTS, ...serve },
     },
     { ...{ key: () => SERVE_KEY, tokenizer, sampler, randomBytes, log: tell }, ...clocks },
   )
   const gateway = await openGateway(
     {
-      ...{ listen: '127.0.0.1:0', strict: false, rolloutSeconds: 60, maxOpen: 64, groupSize: 2 },
+      ...{
+        listen: '127.0.0.1:0',
+        strict: false,
+        enforces: true,
+        rolloutSeconds: 60,
+        maxOpen: 64,
+        groupSize: 2,
+      },
       ...{
         temperature: 1,
         maxNewTokens: 256,

@@ -21,11 +21,18 @@ let gateway: AgentGateway
 beforeAll(async () => {
   model = await loadModel(FOLDER, { disk: nodeDisk })
   engine = createOnnxEngine({ threads: 1 })
-  await engine.open({ spec: model.spec, weights: model.weights })
+  await engine.open({ ...model, tokenBytes: model.tokenizer.tokenBytes(model.spec.vocabulary) })
   gateway = await openGateway(
     {
-      ...{ listen: '127.0.0.1:0', strict: false, rolloutSeconds: 600, maxOpen: 64, groupSize: 4 },
-      ...{ temperature: 1, maxNewTokens: 48, model: 'three-tasks', author: 'self' },
+      ...{
+        listen: '127.0.0.1:0',
+        strict: false,
+        enforces: true,
+        rolloutSeconds: 600,
+        maxOpen: 64,
+        groupSize: 4,
+      },
+      ...{ temperature: 1, maxNewTokens: 160, model: 'three-tasks', author: 'self' },
       ...{ parameters: 0, digest: model.digest },
       ...{
         context: model.spec.contextLength,
@@ -134,4 +141,52 @@ it('calls of every interface, streamed or with kept keys and values, have the lo
   for (const [i, { logprobs }] of calls.entries())
     for (const [t, recorded] of logprobs.entries())
       expect(Math.abs(recorded - scores[i]!.logprobs[t]!)).toBeLessThan(1e-4)
+}, 120_000)
+
+it('an answer is JSON of its schema; what is trained on of it has the log-probs of its score, the rest is given', async () => {
+  const schema = {
+    type: 'object',
+    properties: { sum: { type: 'integer', minimum: 0, maximum: 99 } },
+    required: ['sum'],
+    additionalProperties: false,
+  }
+  const format = { type: 'json_schema', json_schema: { name: 'sum', strict: true, schema } }
+  const tools = [{ type: 'function', function: { name: 'look', parameters: schema, strict: true } }]
+  const sums: unknown[] = []
+  const play = async (value: number) => {
+    const { id, base_url: url, api_key: key } = await post('/v1/rollouts', { prompt_id: 'formed' })
+    const ask = (more: object) =>
+      post(
+        `${url}/chat/completions`,
+        { messages: [{ role: 'user', content: 'Work out 4 + 35' }], ...more },
+        key,
+      )
+    const formed = await ask({ response_format: format })
+    sums.push(JSON.parse(formed.choices[0].message.content).sum)
+    const called = await ask({ tools, tool_choice: 'required', parallel_tool_calls: false })
+    sums.push(JSON.parse(called.choices[0].message.tool_calls[0].function.arguments).sum)
+    await ask({ max_tokens: 30 })
+    await post(`/v1/rollouts/${id}/reward`, { value })
+  }
+  await Promise.all([play(1), play(0), play(0.5), play(0)])
+  expect(sums).toHaveLength(8)
+  for (const sum of sums)
+    expect(Number.isInteger(sum) && (sum as number) >= 0 && (sum as number) < 100).toBe(true)
+  const { conditioning, rollouts } = groups.at(-1)!
+  const sequences = rollouts.map((one) => ({
+    conditioning: one.conditioning ?? conditioning,
+    completion: one.tokens,
+  }))
+  const scores = await engine.score({ sequences, temperature: 1 })
+  let [counted, given] = [0, 0]
+  for (const [i, { behaviourLogprobs, lossMask }] of rollouts.entries())
+    for (const [t, logprob] of behaviourLogprobs!.entries()) {
+      const off = Math.abs(logprob - scores[i]!.logprobs[t]!)
+      if (lossMask?.[t] === 0) given += Number(off > 1e-3)
+      else {
+        counted += 1
+        expect(off).toBeLessThan(2e-4)
+      }
+    }
+  expect([counted > 0, given > 0]).toEqual([true, true])
 }, 120_000)

@@ -74,9 +74,75 @@ describe('a form of the answer', () => {
     expect(headers.get('x-waggle-ignored')).toBe('response_format')
     expect((await g.chat(await g.open(), [user('go')], { response_format: 7 })).status).toBe(400)
     await g.close()
-    g = await testGateway({ write: () => '{}', strict: true })
+    g = await testGateway({ write: () => '{}', strict: true, enforces: false })
     const refused = await g.chat(await g.open(), [user('go')], { response_format: { type: 'json_object' } })
     expect(refused.body.error.message).toMatch(/does not grant: response_format/)
+  })
+})
+
+describe('a form that the model is kept to', () => {
+  const asked = { messages: [user('go')] }
+  const forms = [
+    ['chat/completions', { ...asked, response_format: { type: 'json_schema', json_schema: { schema } } }],
+    ['chat/completions', { ...asked, guided_choice: ['yes', 'no'] }],
+    ['chat/completions', { ...asked, structured_outputs: { regex: '[0-9]+' } }],
+    ['completions', { prompt: 'go', guided_json: JSON.stringify(schema) }],
+    ['responses', { input: 'go', text: { format: { type: 'json_schema', schema } } }],
+    ['messages', { ...asked, max_tokens: 9, output_config: { format: { type: 'json_schema', schema } } }],
+  ] as const
+  const sent = () => g.engine.requests.at(-1)!.grammar
+
+  it.each(forms)('reaches the sampler: %s %j', async (path, body) => {
+    await play('{"at": 1}')
+    const { base_url: url, api_key: key } = await g.open()
+    const { status, headers } = await g.post(`${url}/${path}`, body, key)
+    expect([status, headers.get('x-waggle-ignored')]).toEqual([200, null])
+    expect(sent()?.key).toMatch(/^[0-9a-f]{64}$/)
+  })
+
+  it('is a tool call where one must be made, or where a tool is strict', async () => {
+    await play('{}')
+    const strict = { type: 'function', function: { name: 'look', strict: true, parameters: schema } }
+    const keys = []
+    for (const more of [
+      { tools: [tool('look')] },
+      { tools: [tool('look')], tool_choice: 'required' },
+      { tools: [strict] },
+      { tools: [strict], tool_choice: 'none' },
+    ]) {
+      expect((await g.chat(await g.open(), [user('go')], more)).status).toBe(200)
+      keys.push(sent()?.key)
+    }
+    expect(keys.map((key) => key !== undefined)).toEqual([false, true, true, false])
+  })
+
+  it('is refused by the name and place of what cannot be kept; a strict tool is named', async () => {
+    await play('{}')
+    const unique = { properties: { a: { type: 'array', uniqueItems: true } } }
+    const format = { type: 'json_schema', json_schema: { schema: unique } }
+    const refused = await g.chat(await g.open(), [user('go')], { response_format: format })
+    expect([refused.status, refused.body.error.message]).toEqual([
+      400,
+      expect.stringContaining('"uniqueItems" at #/properties/a is not supported'),
+    ])
+    const twice = { response_format: format, guided_choice: ['x'] }
+    expect((await g.chat(await g.open(), [user('go')], twice)).body.error.message).toMatch(/given twice/)
+    const tools = [{ type: 'function', function: { name: 'look', strict: true, parameters: unique } }]
+    const { headers } = await g.chat(await g.open(), [user('go')], { tools })
+    expect(headers.get('x-waggle-ignored')).toBe('tools.look.strict')
+  })
+
+  it('is only told where the sampler cannot be kept to it, and what relies on it is named', async () => {
+    g = await testGateway({ write: () => '{}', enforces: false })
+    const format = { type: 'json_schema', json_schema: { strict: true, schema } }
+    for (const [more, ignored] of [
+      [{ response_format: format }, 'response_format.strict'],
+      [{ guided_choice: ['x'] }, 'response_format'],
+    ] as const) {
+      const { status, headers } = await g.chat(await g.open(), [user('go')], more)
+      expect([status, headers.get('x-waggle-ignored')]).toEqual([200, ignored])
+      expect(sent()).toBeUndefined()
+    }
   })
 })
 

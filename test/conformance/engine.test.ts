@@ -6,6 +6,7 @@ import { createTfjsEngine } from '../../daemon/engine/tfjs/index.ts'
 import { randomWeights, SPEC } from '../engine/model.ts'
 import { describeEngine } from './engine.ts'
 import { describeCuts } from './engine-cuts.ts'
+import { describeGrammars } from './engine-grammar.ts'
 import { describeHidden } from './engine-hidden.ts'
 import { describeInFlight } from './engine-in-flight.ts'
 import { describeJoins } from './engine-joins.ts'
@@ -21,6 +22,7 @@ describe('in a process of its own', () => {
   const open = (spec = SPEC) => engine.open({ spec, weights: randomWeights(spec, 1) })
   describeHidden(() => engine, open)
   describePlaces(() => engine, open)
+  describeGrammars(() => engine)
   describeCuts(() => engine, open)
   describeInFlight(() => engine, open)
   describeJoins(() => engine, open)

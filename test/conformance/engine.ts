@@ -8,6 +8,7 @@ import { column } from '../../protocol/plugin/expression/expression.ts'
 import { randomTokens, randomWeights, SPEC } from '../engine/model.ts'
 import { type EngineFactory, raggedGroups, stepOf } from './engine-cases.ts'
 import { describeCuts } from './engine-cuts.ts'
+import { describeGrammars } from './engine-grammar.ts'
 import { describeHidden } from './engine-hidden.ts'
 import { describeInFlight } from './engine-in-flight.ts'
 import { describeJoins } from './engine-joins.ts'
@@ -35,6 +36,7 @@ export function describeEngine(name: string, create: EngineFactory): void {
     describeTraining(() => engine, open, create)
     describeSlots(() => engine, open)
     describeTeachers(() => engine, open)
+    describeGrammars(() => engine)
 
     test('says what it is and why it runs there', () => {
       expect(engine.info.kind).toBe(name)

@@ -110,3 +110,15 @@ test('tokens of others are outside the loss, with no log-prob and no entropy', (
   })
   expect(readRow(row, false)).not.toHaveProperty('lossMask')
 })
+
+test('what a grammar had a say in is outside the loss', () => {
+  const row = beginRow()
+  appendWritten(row, {
+    tokens: Int32Array.of(1, 2, 3),
+    logprobs: Float32Array.of(-1, -2, 0),
+    entropies: new Float32Array(3),
+    version: 1,
+    allowed: Float32Array.of(1, 0.99999, 0.4),
+  })
+  expect(row.mask).toEqual([1, 1, 0])
+})

@@ -17,6 +17,7 @@ import {
 import { liveContent } from './live.ts'
 import { messagesIn, withoutOrphans } from './messages.ts'
 import type { ChatPrompts } from './prompts.ts'
+import { GUIDES } from './request/format.ts'
 import { booleanIn, objectOf } from './request/objects.ts'
 import { type OfferedTools, textOfArguments, toolsIn } from './request/offered.ts'
 import { wantedIn } from './request/wanted.ts'
@@ -29,6 +30,7 @@ const FIELDS: Record<string, Rule> = {
   logprobs: 'read',
   top_logprobs: (value) => value === 0,
   ...{ tool_choice: 'read', parallel_tool_calls: 'read', response_format: 'read' },
+  ...GUIDES,
 }
 
 export function createChat(

@@ -18,11 +18,15 @@ import {
   usageOf,
 } from './dialect.ts'
 import { liveContent } from './live.ts'
+import { GUIDES } from './request/format.ts'
 import { booleanIn } from './request/objects.ts'
+import { NO_TOOLS } from './request/offered.ts'
+import { wantedIn } from './request/wanted.ts'
 import { ignoredWishes, limitIn, type Rule, samplingIn, stopIn } from './request/wishes.ts'
 
 const FIELDS: Record<string, Rule> = {
   ...{ prompt: 'read', max_tokens: 'read', stop: 'read', logprobs: 'read' },
+  ...{ response_format: 'read', ...GUIDES },
   echo: (value) => value === false,
 }
 
@@ -34,7 +38,8 @@ export function createCompletions(options: DialectOptions, { tokenizer, onUnkept
     const sampling = samplingIn(body, options)
     // A number of further tokens to tell about, or true from clients of the chat API.
     const withLogprobs = Number.isInteger(body.logprobs) || body.logprobs === true
-    const ignored = ignoredWishes(body, FIELDS, options)
+    const wanted = wantedIn(body, NO_TOOLS, { ...options, format: body.response_format })
+    const ignored = ignoredWishes(body, FIELDS, options, wanted.ignored)
     const headOf = (one: Pick<Call, 'id' | 'at'>): object => ({
       id: `cmpl-${one.id}`,
       object: 'text_completion',
@@ -70,12 +75,13 @@ export function createCompletions(options: DialectOptions, { tokenizer, onUnkept
       stream: booleanIn(body, 'stream'),
       make() {
         onUnkept?.(ignored)
-        if (typeof given !== 'string') return { prompt: given, stop, maxNewTokens, sampling }
+        const wishes = { ...wanted.request({}, onUnkept), stop, maxNewTokens, sampling }
+        if (typeof given !== 'string') return { prompt: given, ...wishes }
         const encode = (text: string): Int32Array => tokenizer.encodeText(text)
         return {
           prompt: promptTokens(given, asker.calls, { tokenizer, encode }),
           promptText: given,
-          ...{ stop, maxNewTokens, sampling },
+          ...wishes,
         }
       },
       answer: (call) => ({

@@ -12,11 +12,15 @@ import {
   logprobsOf,
   recordOf,
 } from './dialect.ts'
+import { GUIDES } from './request/format.ts'
 import { booleanIn, objectOf } from './request/objects.ts'
+import { NO_TOOLS } from './request/offered.ts'
+import { wantedIn } from './request/wanted.ts'
 import { ignoredWishes, limitIn, type Rule, samplingIn, stopIn } from './request/wishes.ts'
 
 const FIELDS: Record<string, Rule> = { token_ids: 'read', sampling_params: 'read' }
 const SAMPLING: Record<string, Rule> = {
+  ...GUIDES,
   ...{ max_tokens: 'read', stop: 'read', logprobs: 'read', output_kind: 'read' },
   ...{ detokenize: 'read', skip_special_tokens: 'read' },
 }
@@ -25,7 +29,11 @@ export function createGenerate(options: DialectOptions, { tokenizer, onUnkept }:
   return (body: Body) => {
     const prompt = tokensIn(body.token_ids, '"token_ids" must be a list of token ids')
     const sampling = objectOf(body.sampling_params ?? {}, '"sampling_params"')
-    const ignored = [...ignoredWishes(body, FIELDS, options), ...ignoredWishes(sampling, SAMPLING, options)]
+    const wanted = wantedIn(sampling, NO_TOOLS, { ...options, format: undefined })
+    const ignored = [
+      ...ignoredWishes(body, FIELDS, options),
+      ...ignoredWishes(sampling, SAMPLING, options, wanted.ignored),
+    ]
     if (booleanIn(body, 'stream'))
       throw invalid('generate does not stream', 'Leave "stream" out, or use /completions.')
     const answer = (call: Call): object => ({
@@ -51,6 +59,7 @@ export function createGenerate(options: DialectOptions, { tokenizer, onUnkept }:
         onUnkept?.(ignored)
         return {
           prompt,
+          ...wanted.request({}, onUnkept),
           stop: stopIn(sampling),
           maxNewTokens: limitIn(sampling, 'max_tokens'),
           sampling: samplingIn(sampling, options),

@@ -10,6 +10,7 @@ import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { plainText } from '../../rollout/writing/conditioning.ts'
 import type { Call } from '../book/rollout.ts'
 import { invalid } from '../errors.ts'
+import type { CallText } from '../grammar/answers.ts'
 import { promptTokens } from '../writing/continue.ts'
 import type { Asker } from './dialect.ts'
 import { resultInWords } from './messages.ts'
@@ -30,6 +31,8 @@ export interface Prompt {
   promptText: string
   /** The start of the call, with which the prompt ends. */
   begun?: string | undefined
+  /** How a call is written. */
+  call?: CallText | undefined
 }
 
 export interface ChatPrompts {
@@ -69,7 +72,8 @@ export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {
       const rendered = template.render(fit, { prompt: true, ...(features.tools ? { tools: shown } : {}) })
       const promptText = `${rendered}${begun ?? ''}`
       const encode = (text: string): Int32Array => tokenizer.encode(text)
-      return { promptText, begun, prompt: promptTokens(promptText, calls, { tokenizer, encode }) }
+      const { call } = features
+      return { promptText, begun, call, prompt: promptTokens(promptText, calls, { tokenizer, encode }) }
     },
   }
 }

@@ -34,10 +34,10 @@ const OPENING = THOUGHTS.map((name) => `<${name}>`)
 const CLOSING = THOUGHTS.map((name) => `</${name}>`)
 const TAGS = [CALL, ...OPENING, ...CLOSING]
 
-/** True if a prompt ends in a thought that it has opened. */
-export function opensThought(prompt: string): boolean {
+/** How a thought ends that a prompt has opened at its end; undefined if it has opened none. */
+export function closingOf(prompt: string): string | undefined {
   const end = prompt.trimEnd()
-  return OPENING.some((tag) => end.endsWith(tag))
+  return CLOSING[OPENING.findIndex((tag) => end.endsWith(tag))]
 }
 
 /** What was found at a place: a call or text that ends there, or nothing until more is written. */

@@ -20,6 +20,7 @@ import { liveContent } from './live.ts'
 import { withoutOrphans } from './messages.ts'
 import { callItem, messageItem, textPart } from './output.ts'
 import type { ChatPrompts } from './prompts.ts'
+import { GUIDES } from './request/format.ts'
 import { booleanIn, objectOf } from './request/objects.ts'
 import { toolsIn } from './request/offered.ts'
 import { wantedIn } from './request/wanted.ts'
@@ -35,6 +36,7 @@ const FIELDS: Record<string, Rule> = {
     include: 'read',
   },
   ...{ tool_choice: 'read', parallel_tool_calls: 'read', text: 'read' },
+  ...GUIDES,
   truncation: (value) => value === 'disabled',
   background: (value) => value === false,
   top_logprobs: (value) => value === 0,

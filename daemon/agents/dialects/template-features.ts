@@ -1,6 +1,7 @@
 // What a chat template can show, found out by rendering marks with it.
 
 import type { ChatMessage, ChatTemplate, ChatTool } from '../../policy/chat/template.ts'
+import type { CallText } from '../grammar/answers.ts'
 import { createReader } from './reader.ts'
 
 export interface TemplateFeatures {
@@ -8,8 +9,8 @@ export interface TemplateFeatures {
   /** Tool calls and their results. */
   calls: boolean
   system: boolean
-  /** How an answer begins that is a call: text before the tool's name, and between it and the arguments. */
-  call?: { before: string; between: string } | undefined
+  /** How an answer is written that is a call; undefined if such an answer could not be read. */
+  call?: CallText | undefined
 }
 
 const MARK = 'waggle-mark'
@@ -46,11 +47,11 @@ export function templateFeatures(template: ChatTemplate, hasTools: boolean): Tem
     system: shows([{ role: 'system', content: MARK }, USER]),
     call: calls
       ? beginningOf(template, some)
-      : { before: '<tool_call>{"name": "', between: '", "arguments":' },
+      : { before: '<tool_call>{"name": "', between: '", "arguments":', after: '}</tool_call>' },
   }
 }
 
-/** How the template begins an answer that is a call; undefined if such an answer could not be read. */
+/** How the template writes an answer that is a call. */
 function beginningOf(template: ChatTemplate, tools: readonly ChatTool[]): TemplateFeatures['call'] {
   try {
     const prompt = template.render([USER], { prompt: true, tools })
@@ -61,12 +62,11 @@ function beginningOf(template: ChatTemplate, tools: readonly ChatTool[]): Templa
     if (before === undefined || rest === undefined || at < 0) return undefined
     // White space before the arguments belongs to their first token.
     const between = rest.slice(0, at).trimEnd()
-    const isRead = ['}', '}</tool_call>'].some((end) => {
-      const reader = createReader({ names: new Set([MARK]) })
-      reader.read(`${before}${MARK}${between} {}${end}`, true)
-      return reader.calls.length === 1
-    })
-    return isRead ? { before, between } : undefined
+    const [after] = /^\s*\}(?:\s*<\/tool_call>)?/.exec(rest.slice(at + 2)) ?? []
+    if (after === undefined) return undefined
+    const reader = createReader({ names: new Set([MARK]) })
+    reader.read(`${before}${MARK}${between} {}${after}`, true)
+    return reader.calls.length === 1 ? { before, between, after } : undefined
   } catch {
     return undefined
   }

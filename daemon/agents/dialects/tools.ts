@@ -3,7 +3,7 @@
 import { parseExactly } from '../../../protocol/json.ts'
 import type { ChatMessage, ChatTool } from '../../policy/chat/template.ts'
 import type { Call } from '../book/rollout.ts'
-import { createReader, opensThought, type Reader } from './reader.ts'
+import { closingOf, createReader, type Reader } from './reader.ts'
 import { isTooDeep } from './spans.ts'
 
 export interface ToolCall {
@@ -26,7 +26,7 @@ export type AnswerText = Pick<Call, 'id' | 'shown'> & Partial<Pick<Call, 'prompt
 export function readerOf({ promptText }: Pick<AnswerText, 'promptText'>, tools: readonly ChatTool[]): Reader {
   return createReader({
     names: new Set(tools.map(({ function: { name } }) => name)),
-    isThought: promptText !== undefined && opensThought(promptText),
+    isThought: promptText !== undefined && closingOf(promptText) !== undefined,
   })
 }
 

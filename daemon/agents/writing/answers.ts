@@ -4,12 +4,14 @@
 import { segmentsUpTo } from '../../../protocol/train/index.ts'
 import { createControl } from '../../engine/control.ts'
 import type { Sample, Sampler, Sampling } from '../../engine/engine.ts'
+import type { Grammar } from '../../engine/grammar/grammar.ts'
 import { HttpError } from '../../http/index.ts'
 
 export interface AnswerRequest {
   prompt: Int32Array
   /** The distribution and the seed; undefined for the node's distribution. */
   sampling?: Wished | undefined
+  grammar?: Grammar | undefined
   maxNewTokens: number
   /** Called with each token. If it returns true, the answer ends after this token. */
   onToken(token: number): boolean
@@ -54,6 +56,7 @@ export function createAnswers(
     onToken,
     signal,
     sampling,
+    grammar,
   }: AnswerRequest): Promise<Sample> => {
     const { seed = parts.seed(), ...distribution } = sampling ?? { temperature }
     const control = createControl()
@@ -68,6 +71,7 @@ export function createAnswers(
         samples: [{ prompt, seed: seed >>> 0 }],
         ...{ maxNewTokens, stopTokens, isConversation: true },
         ...(isInteractive ? { isInteractive } : {}),
+        ...(grammar ? { grammar } : {}),
       },
       {
         control,

@@ -1,6 +1,7 @@
 // Writes the answer to one request: draws its tokens, tells of them as they come, and makes the call that is recorded.
 
 import type { Sample } from '../../engine/engine.ts'
+import type { Grammar } from '../../engine/grammar/grammar.ts'
 import { HttpError } from '../../http/index.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { createDelivery } from '../book/delivery.ts'
@@ -27,6 +28,8 @@ export interface CallRequest {
   maxNewTokens?: number | undefined
   /** The answer ends where its text contains one of these. */
   stop: readonly string[]
+  /** What the answer may be. */
+  grammar?: Grammar | undefined
   /** The answer ends as soon as this is true for its text. */
   isEnough?: ((text: string) => boolean) | undefined
   onRecorded?: ((call: Call) => void) | undefined
@@ -88,7 +91,7 @@ export function createAttempts(options: AttemptsOptions, parts: AttemptsParts): 
     const sampled = async (): Promise<Sample> => {
       const sample = await course.write({
         prompt,
-        sampling: request.sampling,
+        ...{ sampling: request.sampling, grammar: request.grammar },
         maxNewTokens: Math.min(
           request.maxNewTokens ?? options.maxNewTokens,
           options.maxNewTokens,

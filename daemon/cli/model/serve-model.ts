@@ -32,6 +32,7 @@ export async function serveModel(
     {
       ...{ listen, isPublic, origins, maxRunning, maxWaiting: config.serve.max_waiting },
       model: nameForClients(name),
+      enforces: true,
       sampling: chatDefaults(files.generation),
       context: contextFor(spec, { asked: config.agents.max_tokens, calls: maxRunning }),
       modelContext: spec.contextLength,

@@ -114,7 +114,7 @@ function askedCalls(ask: Ask): Omit<Engine, 'info' | 'close'> {
   return {
     // Pick the request's fields: callers may pass objects with more fields, such as a whole model, and not all of these
     // can be cloned.
-    open: ({ spec, weights, optimizer, version, pieces }) =>
+    open: ({ spec, weights, optimizer, version, pieces, tokenBytes }) =>
       ask({
         method: 'open',
         request: {
@@ -123,6 +123,7 @@ function askedCalls(ask: Ask): Omit<Engine, 'info' | 'close'> {
           ...(optimizer ? { optimizer } : {}),
           ...(version === undefined ? {} : { version }),
           ...(pieces ? { pieces } : {}),
+          ...(tokenBytes ? { tokenBytes } : {}),
         },
       }),
     generate(request, options = {}) {

@@ -38,6 +38,7 @@ export async function openNodeServing(
   const serving = await openServe(
     {
       ...{ listen, isPublic, origins, maxRunning, maxWaiting, model },
+      enforces: config.sampler.kind === 'engine',
       sampling: config.sampler.kind === 'engine' ? chatDefaults(files.generation) : undefined,
       context: conversation?.limit ?? spec.contextLength,
       modelContext: spec.contextLength,

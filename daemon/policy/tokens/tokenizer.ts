@@ -10,11 +10,11 @@ import type { Example, Finish } from '../../../protocol/train/index.ts'
 import { withDeadline } from '../chat/deadline.ts'
 import { askThrough, replyThrough, SYSTEM } from '../chat/prompts.ts'
 import { type ChatMessage, type ChatTemplate, createChatTemplate } from '../chat/template.ts'
-import type { TokenBytes } from '../../engine/grammar/grammar.ts'
 import type { JsonObject } from '../files/model-files.ts'
 import { openTokenizer } from './library.ts'
 import { byteReader, createTokenReader, type TokenReader } from './reader.ts'
 import { namedTokens, stopTokens as stopTokensOf } from './special-tokens.ts'
+import { createTokenTexts, type TokenTexts } from './token-texts.ts'
 
 export interface TokenizerFiles {
   /** Parsed tokenizer.json. */
@@ -29,7 +29,7 @@ export interface TokenizerFiles {
   chatTemplate?: string | undefined
 }
 
-export interface Tokenizer {
+export interface Tokenizer extends TokenTexts {
   /** SHA-256, 64 hex digits, over vocabulary, merges, added tokens, chat template and system prompt. */
   readonly digest: string
   /** Tokens that end a completion; at least one. */
@@ -56,10 +56,6 @@ export interface Tokenizer {
   encode(text: string): Int32Array
   /** Text outside a chat, with the tokens that the model expects around it, such as BOS. */
   encodeText(text: string): Int32Array
-  /** The text of each of the first `vocabulary` ids; empty for special tokens. */
-  pieces(vocabulary: number): string[]
-  /** The bytes of each of the first `vocabulary` ids; none for special tokens. */
-  tokenBytes(vocabulary: number): TokenBytes
   /** True for special tokens and for ids outside the vocabulary. */
   isSpecial(token: number): boolean
 }
@@ -69,15 +65,6 @@ export interface Tokenizer {
  * board.
  */
 const MAX_MS = { read: 30_000, encode: 5000 }
-
-function joined(texts: readonly Uint8Array[]): TokenBytes {
-  let end = 0
-  const ends = Int32Array.from(texts, ({ length }) => {
-    end += length
-    return end
-  })
-  return { bytes: new Uint8Array(Buffer.concat(texts)), ends }
-}
 
 export function createTokenizer(files: TokenizerFiles): Tokenizer {
   const { tokenizer, config } = files
@@ -128,14 +115,6 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
     const piece = plain.has(token) ? undefined : core.id_to_token(token)
     return piece === undefined ? undefined : readPiece(piece)
   }
-  const pieces = (vocabulary: number): string[] => {
-    const ids = Array.from({ length: vocabulary }, (_, token) => token)
-    // Decode each token after another one, because some decoders strip a leading space.
-    const anchor = ids.find((token) => !isSpecial(token) && /^\w+$/.test(decode([token])))
-    const before = anchor === undefined ? [] : [anchor]
-    const { length } = decode(before)
-    return ids.map((token) => (isSpecial(token) ? '' : decode([...before, token]).slice(length)))
-  }
   const isLeftOut = (token: number): boolean => stops.has(token) || special.has(token)
 
   return {
@@ -157,15 +136,7 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
     encode,
     encodeText: (text) => run(text, true),
     isSpecial,
-    pieces,
-    tokenBytes(vocabulary) {
-      const own = Array.from({ length: vocabulary }, (_, token) =>
-        isSpecial(token) ? new Uint8Array() : bytesOf(token),
-      )
-      // Tokens that are text are read as the decoder reads them.
-      const texts = own.includes(undefined) ? pieces(vocabulary) : []
-      return joined(own.map((bytes, token) => bytes ?? new TextEncoder().encode(texts[token])))
-    },
+    ...createTokenTexts({ isSpecial, bytesOf, decode }),
     encodePrompt(question, examples = []) {
       if (ask) return encode(ask(question, examples))
       return encode(`${examples.map((one) => `${one.question}\n${one.answer}\n`).join('')}${question}\n`)

@@ -101,9 +101,9 @@ function textOf(content: unknown, what: string): string {
 function functionsIn({ tools }: Body): unknown {
   if (!Array.isArray(tools)) return tools
   return tools.map((tool) => {
-    const { type, name, description, input_schema: parameters } = objectOf(tool, 'a tool')
+    const { type, name, description, input_schema: parameters, strict } = objectOf(tool, 'a tool')
     if (type !== undefined && type !== null && type !== 'custom') return { type }
-    return { type: 'function', function: { name, description, parameters } }
+    return { type: 'function', function: { name, description, parameters, strict } }
   })
 }
 

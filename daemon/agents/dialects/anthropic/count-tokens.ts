@@ -6,12 +6,12 @@ import { wantedIn } from '../request/wanted.ts'
 import { messagesRequest } from './conversation.ts'
 
 export function createCountTokens(
-  { strict }: Pick<DialectOptions, 'strict'>,
+  options: Pick<DialectOptions, 'strict' | 'enforces'>,
   { prompts }: { prompts: ChatPrompts },
 ) {
   return (body: Body, asker: Asker): object => {
     const { messages, offered, choice } = messagesRequest(body)
-    const { told } = wantedIn(choice, offered, { strict, format: undefined })
+    const { told } = wantedIn(choice, offered, { ...options, format: undefined })
     const { prompt } = prompts.of({ messages, tools: offered.tools, ...told }, asker)
     return { input_tokens: prompt.length }
   }

@@ -41,6 +41,7 @@ export function createOllamaGenerate(
       response,
     })
     const rawPrompt = () => ({
+      ...wanted.request({}, onUnkept),
       prompt: promptTokens(given, asker.calls, { tokenizer, encode: (text) => tokenizer.encodeText(text) }),
       promptText: given,
     })

@@ -17,15 +17,15 @@ export interface Choice {
 export function choiceIn(
   body: Body,
   { tools, origins }: OfferedTools,
-  { strict }: { strict: boolean },
+  { strict, enforces }: { strict: boolean; enforces: boolean },
 ): Choice {
   const { tool_choice: choice, parallel_tool_calls: parallel } = body
   const isSingle = parallel === false
   const isFree = choice === undefined || choice === null || choice === 'auto' || choice === 'none'
   if (isFree) return { isSingle, ignored: [] }
   const refused = { isSingle, ignored: ['tool_choice'] }
-  // Begun or not, the model may write something that is no call.
-  if (strict || tools.length === 0) return refused
+  // Begun or not, the model may write something that is no call, unless it is kept to it.
+  if ((strict && !enforces) || tools.length === 0) return refused
   if (choice === 'required' || choice === 'any') return { forced: {}, isSingle, ignored: [] }
   const wanted = nameIn(choice)
   const name = [...origins].find(([, origin]) => origin.name === wanted)?.[0]

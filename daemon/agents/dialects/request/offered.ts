@@ -20,11 +20,13 @@ export interface OfferedTools {
   tools: ChatTool[]
   /** By the name that the model sees. */
   origins: ReadonlyMap<string, Origin>
+  /** The names of tools whose arguments must be of their schema. */
+  strict: ReadonlySet<string>
   /** What is left out, such as tools.web_search. */
   ignored: string[]
 }
 
-export const NO_TOOLS: OfferedTools = { tools: [], origins: new Map(), ignored: [] }
+export const NO_TOOLS: OfferedTools = { tools: [], origins: new Map(), strict: new Set(), ignored: [] }
 
 const MAX_TOOLS = 256
 const NAME = /^[\w.-]{1,128}$/
@@ -38,6 +40,7 @@ export function toolsIn({ tools: given, tool_choice: choice }: Body): OfferedToo
     throw invalid(`"tools" must be a list of at most ${MAX_TOOLS} tools`)
   const tools: ChatTool[] = []
   const origins = new Map<string, Origin>()
+  const strict = new Set<string>()
   const ignored = new Set<string>()
   const read = (tool: unknown, namespace?: string): void => {
     const outer = objectOf(tool, 'a tool')
@@ -54,6 +57,7 @@ export function toolsIn({ tools: given, tool_choice: choice }: Body): OfferedToo
     const name = nameIn(fields)
     const shown = shownName(name, namespace)
     tools.push(type === 'function' ? functionOf(shown, fields) : textFunctionOf(shown, fields))
+    if (fields.strict === true) strict.add(shown)
     origins.set(shown, {
       name,
       ...(namespace === undefined ? {} : { namespace }),
@@ -64,7 +68,7 @@ export function toolsIn({ tools: given, tool_choice: choice }: Body): OfferedToo
   for (const tool of given) read(tool)
   return {
     tools: choice === 'none' ? [] : tools,
-    origins,
+    ...{ origins, strict },
     ignored: [...ignored].map((type) => `tools.${type}`),
   }
 }
