@@ -161,7 +161,14 @@ export async function openPolicy(
           score: trainer.score,
           ...(generate && {
             generate: (request, how) =>
-              generate(stop.length > 0 ? { stopStrings: stop, ...request } : request, how),
+              generate(
+                {
+                  ...(stop.length > 0 ? { stopStrings: stop } : {}),
+                  ...(slots === undefined ? {} : { slots }),
+                  ...request,
+                },
+                how,
+              ),
           }),
         })
       } finally {

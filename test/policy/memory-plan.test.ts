@@ -119,7 +119,7 @@ test('a home goes on as it began', () => {
     training: { method: 'auto', lora_rank: 8, lora_alpha: 16, max_peer_groups: 0 },
     swarm: { enabled: true },
     agents: { max_tokens: 0 },
-    serve: {},
+    serve: { max_calls: 8 },
     environments: [],
   }
   const tokenizer = { encodePrompt: (text: string) => new Int32Array(text.length) }
@@ -157,7 +157,7 @@ test('conversations are planned for 2048 tokens, or the model’s context if tha
         training: { method: 'auto', lora_rank: 8, lora_alpha: 16, max_peer_groups: 0 },
         swarm: { enabled: true },
         agents: { ...(isOn && { listen: 'a:1' }), max_tokens },
-        serve: {},
+        serve: { max_calls: 8 },
         environments: [],
       },
       ...{ questions: [], tokenizer: { encodePrompt: () => new Int32Array(1) }, contextLength },
@@ -218,6 +218,30 @@ test('what is kept of conversations is counted if there are any', () => {
   const without = estimateMemory(SPEC, { ...WISH.work, ...size })
   const conversing = estimateMemory(SPEC, { ...WISH.work, ...size, hasConversations: true })
   expect(conversing.cache - without.cache).toBe(KEPT_BYTES)
+})
+
+test('sequences that somebody waits for, and teachers that write, are counted', () => {
+  const size = { slots: 8, microBatchTokens: 512, checkpointing: false }
+  const cacheOf = (more: object): number => estimateMemory(SPEC, { ...WISH.work, ...size, ...more }).cache
+  expect(cacheOf({ served: 8 })).toBe(cacheOf({ slots: 16 }))
+  expect(cacheOf({ teachersWrite: true })).toBe(2 * cacheOf({}))
+  expect(cacheOf({ teachersWrite: true, served: 8 })).toBe(cacheOf({ slots: 16 }) + cacheOf({}))
+})
+
+test('if served calls leave no room, the error says how many fit', () => {
+  const conversation = { least: 8192, most: 8192, context: 8192 }
+  const of = (served: number) => () => plan({ budget: 7e9, conversation, work: { ...WISH.work, served } })
+  expect(of(1)).not.toThrow()
+  const { hint } = (() => {
+    try {
+      of(512)()
+    } catch (error) {
+      return error as WaggleError
+    }
+    throw new Error('it fits')
+  })()
+  const fitting = Number(/serve.max_calls = (\d+)/.exec(hint!)![1])
+  expect(of(fitting)).not.toThrow()
 })
 
 test('the plan in words has every part', () => {

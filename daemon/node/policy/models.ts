@@ -26,6 +26,8 @@ interface ModelsOptions {
   paths: Paths
   tasks: readonly Task[]
   roles: readonly RoleWish[]
+  /** Plugins may ask teachers for answers. */
+  writes: boolean
   /** Of the checkpoints in this home, newest first. */
   checkpoints: readonly Manifest[]
   /** The lineage that the model must have; undefined for any. */
@@ -57,7 +59,7 @@ export interface Models {
 }
 
 export async function openModels(
-  { config, paths, tasks, roles, checkpoints, lineage, bundled, env, homedir }: ModelsOptions,
+  { config, paths, tasks, roles, writes, checkpoints, lineage, bundled, env, homedir }: ModelsOptions,
   { log, signal, phases, tell, fetch, sleep }: ModelsParts,
 ): Promise<Models> {
   const find = (reference: string) =>
@@ -92,6 +94,7 @@ export async function openModels(
           memory: memoryHere(),
           baseBytes: (precision) => bytesIn(tensors, spec, precision),
           roles: roles.filter((role) => role.model === undefined).length,
+          teachersWrite: writes,
           taken: others.reduce((sum, { bytes }) => sum + bytes, 0),
         })
         plan = planMemory(found.name, spec, wish)

@@ -204,6 +204,8 @@ function nearest(spec: DecoderSpec, wish: Wish, needed: number): string {
   if (wish.method === 'full')
     changes.push(['training.method = "lora"', { ...wish, method: 'lora', microBatchTokens: 0 }])
   const { base, conversation } = wish
+  for (let served = (work.served ?? 0) >> 1; served >= 1; served >>= 1)
+    changes.push([`serve.max_calls = ${served}`, { ...wish, work: { ...work, served } }])
   for (let limit = (conversation?.least ?? 0) >> 1; limit >= 256; limit >>= 1)
     changes.push([
       `agents.max_tokens = ${limit}`,

@@ -26,6 +26,10 @@ export interface Work {
   packs?: boolean
   /** There are conversations of agents or environments, whose keys and values the sampler keeps between turns. */
   hasConversations?: boolean
+  /** Sequences decoded besides `slots`, for people who wait; 0 by default. */
+  served?: number
+  /** Teachers write answers in the trainer while the sampler keeps its cache. */
+  teachersWrite?: boolean
   /** Number of plugin models, each as large as the policy and trained like it; 0 by default. */
   roles?: number
 }
@@ -40,7 +44,7 @@ interface MemoryParts {
   optimizer: number
   /** Activations kept until the backward pass of a micro-batch has finished. */
   activations: number
-  /** The sampler's KV cache, what it keeps of conversations, and the memory for one of its steps. */
+  /** The KV cache of the sampler, and of teachers that write; what it keeps of conversations, and the memory for one of its steps. */
   cache: number
   /** Copies on their way to the sampler and to a checkpoint. */
   copies: number
@@ -89,7 +93,10 @@ export function estimateMemory(spec: DecoderSpec, work: Work): MemoryEstimate {
     gradients: FLOAT * trained * (work.mixes ? 1 + MIXING : 1),
     optimizer: 2 * FLOAT * trained,
     activations: activations(spec, work),
-    cache: cache(spec, work) + (work.hasConversations ? KEPT_BYTES : 0),
+    cache:
+      cache(spec, work) +
+      (work.teachersWrite ? cache(spec, { ...work, served: 0 }) : 0) +
+      (work.hasConversations ? KEPT_BYTES : 0),
     copies: 4 * FLOAT * trained,
     process: FIT.process,
   }
@@ -105,7 +112,7 @@ function baseMemory({ all, blocks }: BaseBytes, packs = true): number {
 export function roleMemory(spec: DecoderSpec, work: Work): number {
   const trained = FLOAT * count(trainableShapes(spec))
   // Its own weights, gradients, two moments, and copies on their way to a checkpoint.
-  return 7 * trained + activations(spec, work) + cache(spec, work)
+  return 7 * trained + activations(spec, work) + cache(spec, { ...work, served: 0 })
 }
 
 /** Most tokens that go through the layers in one micro-batch. A single row with its prompt may exceed the limit. */
@@ -131,8 +138,10 @@ function perToken({ width, heads, kvHeads, headWidth, feedForward, adapter }: De
   return FIT.perWidth * width + FIT.perQuery * query + FIT.perFeedForward * feedForward + low
 }
 
-function cache(spec: DecoderSpec, { slots, prompt, completion, microBatchTokens }: Work): number {
+function cache(spec: DecoderSpec, work: Work): number {
+  const { prompt, completion, microBatchTokens } = work
   const { layers, kvHeads, headWidth, vocabulary, width, feedForward } = spec
+  const slots = work.slots + (work.served ?? 0)
   const kept = slots * (prompt + completion) * layers * 2 * kvHeads * headWidth
   const read = Math.max(prompt, Math.min(PROMPTS_AT_ONCE * prompt, microBatchTokens))
   const reading = read * (4 * width + 3 * feedForward)

@@ -20,7 +20,7 @@ export interface TrainingConfig {
   training: { method: Wish['method']; lora_rank: number; lora_alpha: number; max_peer_groups: number }
   swarm: { enabled: boolean }
   agents: { listen?: string | undefined; max_tokens: number }
-  serve: { listen?: string | undefined }
+  serve: { listen?: string | undefined; max_calls: number }
   environments: readonly unknown[]
 }
 
@@ -40,6 +40,8 @@ interface WishParts {
   roles?: number
   /** Bytes of the other plugin models. */
   taken?: number
+  /** Plugins may ask teachers for answers. */
+  teachersWrite?: boolean
 }
 
 /** Margin for prompts that are longer than the samples. */
@@ -58,6 +60,7 @@ export function wishOf({
   memory,
   roles = 0,
   taken = 0,
+  teachersWrite = false,
   baseBytes,
 }: WishParts): Wish {
   const { training, engine, model, rollout, swarm } = config
@@ -101,6 +104,8 @@ export function wishOf({
       groupSize: rollout.group_size,
       mixes: swarm.enabled && training.max_peer_groups > 0,
       ...(roles > 0 ? { roles } : {}),
+      ...(teachersWrite ? { teachersWrite } : {}),
+      ...(isServed(config) ? { served: config.serve.max_calls } : {}),
     },
   }
 }
@@ -109,8 +114,13 @@ function conversationOf(
   { agents, serve, environments }: TrainingConfig,
   context: number,
 ): ConversationWish | undefined {
-  if ((agents.listen ?? serve.listen) === undefined && environments.length === 0) return undefined
+  if (!isServed({ agents, serve }) && environments.length === 0) return undefined
   const asked = agents.max_tokens
   const [least, most] = asked > 0 ? [asked, asked] : [CONVERSATION, context]
   return { least: Math.min(least, context), most: Math.min(most, context), context }
+}
+
+/** The gateway for agents answers calls without a rollout, too. */
+function isServed({ agents, serve }: Pick<TrainingConfig, 'agents' | 'serve'>): boolean {
+  return (agents.listen ?? serve.listen) !== undefined
 }
