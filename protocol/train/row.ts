@@ -36,7 +36,7 @@ export function beginRow(): TokenRow {
  * environment has: the log-prob is not that of the policy, and the token is outside the loss. Whether a token counts
  * depends on what stands before it and not on the token, so those that count are drawn from the policy as ever.
  */
-const OWN = 1 - 1e-4
+const OWN = 1 - 5e-5
 
 /** Appends tokens that the policy wrote. Tokens of others at the start of the row get the first version. */
 export function appendWritten(row: TokenRow, written: WrittenTokens): void {

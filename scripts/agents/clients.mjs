@@ -12,6 +12,13 @@ const load = async (name) => await import(pathToFileURL(require.resolve(name)).h
 const messages = [{ role: 'user', content: 'Work out 4 + 7' }]
 const [model, max_tokens] = ['waggle', 24]
 const input_schema = { type: 'object', properties: { a: { type: 'number' } } }
+/** A form of the answer, in which it must be a whole number of two digits. */
+const schema = { type: 'integer', minimum: 10, maximum: 99 }
+const formed = (text) => {
+  const value = JSON.parse(text)
+  if (!Number.isInteger(value) || value < 10 || value > 99) throw new Error(`${text} is not of the form`)
+  return text
+}
 
 const { default: Anthropic } = await load('@anthropic-ai/sdk')
 const anthropic = new Anthropic({ baseURL: url, apiKey: key })
@@ -32,6 +39,29 @@ const CALLS = {
   },
   '@anthropic-ai/sdk, count_tokens': async () =>
     `${(await anthropic.messages.countTokens({ model, messages })).input_tokens} tokens`,
+  '@anthropic-ai/sdk, output_config': async () => {
+    const output_config = { format: { type: 'json_schema', schema } }
+    const { content } = await anthropic.messages.create({ model, max_tokens, messages, output_config })
+    return formed(content[0].text)
+  },
+  'ollama, format': async () =>
+    formed((await ollama.chat({ model, messages, format: schema })).message.content),
+  'openai, response_format': async () => {
+    const response_format = { type: 'json_schema', json_schema: { name: 'sum', strict: true, schema } }
+    const { choices } = await openai.chat.completions.create({ model, messages, response_format })
+    return formed(choices[0].message.content)
+  },
+  'openai, text.format': async () => {
+    const text = { format: { type: 'json_schema', name: 'sum', strict: true, schema } }
+    return formed((await openai.responses.create({ model, input: messages[0].content, text })).output_text)
+  },
+  'openai, tool_choice': async () => {
+    const parameters = { type: 'object', properties: { a: schema }, required: ['a'], additionalProperties: false }
+    const tools = [{ type: 'function', function: { name: 'add', strict: true, parameters } }]
+    const asked = { model, messages, tools, tool_choice: 'required', parallel_tool_calls: false }
+    const { choices } = await openai.chat.completions.create(asked)
+    return formed(String(JSON.parse(choices[0].message.tool_calls[0].function.arguments).a))
+  },
   'ollama, chat': async () =>
     (await ollama.chat({ model, messages, options: { num_predict: max_tokens } })).message.content,
   'ollama, generate, streamed': async () => {

@@ -37,6 +37,7 @@ const python = resolve(process.argv[3] ?? pythonWith('clients-python', PYTHON))
 const home = mkdtempSync(join(tmpdir(), 'waggle-clients-'))
 process.once('exit', () => rmSync(home, { recursive: true, force: true }))
 const settings = {
+  'model.max_completion_tokens': '160',
   tasks: '[]',
   'agents.listen': GATEWAY.slice(7),
   'serve.listen': SERVING.slice(7),
@@ -81,7 +82,13 @@ const served = await tryAll(SERVING, secret('serve.key'))
 const rollout = await gateway('/v1/rollouts', { prompt_id: 'clients' })
 const trained = await tryAll(`${GATEWAY}/rollouts/${rollout.id}`, rollout.api_key)
 const { calls } = (await gateway(`/v1/rollouts/${rollout.id}/calls`)) as {
-  calls: { prompt_token_ids: number[]; token_ids: number[]; logprobs: number[]; weight_version: number }[]
+  calls: {
+    prompt_token_ids: number[]
+    token_ids: number[]
+    logprobs: number[]
+    allowed?: number[]
+    weight_version: number
+  }[]
 }
 const { serving, training } = await node.snapshot()
 await node.stop()
@@ -98,7 +105,10 @@ const scores = await engine.score({
 })
 await engine.close()
 const furthest = Math.max(
-  ...calls.flatMap(({ logprobs }, i) => logprobs.map((one, t) => Math.abs(one - scores[i]!.logprobs[t]!))),
+  ...calls.flatMap(({ logprobs, allowed }, i) =>
+    // Where a form had a say, the log-prob is that of what it allowed, and the token is not trained on.
+    logprobs.map((one, t) => ((allowed?.[t] ?? 1) < 0.99995 ? 0 : Math.abs(one - scores[i]!.logprobs[t]!))),
+  ),
 )
 
 for (const [i, { name, works, text }] of served.entries()) {

@@ -185,7 +185,7 @@ it('an answer is JSON of its schema; what is trained on of it has the log-probs 
       if (lossMask?.[t] === 0) given += Number(off > 1e-3)
       else {
         counted += 1
-        expect(off).toBeLessThan(2e-4)
+        expect(off).toBeLessThan(1e-4)
       }
     }
   expect([counted > 0, given > 0]).toEqual([true, true])

@@ -168,6 +168,7 @@ export function callsOf(rollout: AgentRollout): object {
       prompt_token_ids: [...prompt],
       token_ids: [...sample.tokens],
       logprobs: [...sample.logprobs],
+      ...(sample.allowed ? { allowed: [...sample.allowed] } : {}),
       weight_version: sample.version,
       ...(sample.segments ? { segments: sample.segments } : {}),
     })),
