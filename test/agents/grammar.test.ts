@@ -209,6 +209,15 @@ describe('an expression', () => {
   )
 })
 
+it('as many choices as there may be are allowed, and no other text', () => {
+  const choices = Array.from({ length: 4096 }, (_, i) => `choice ${i}`)
+  const grammar = ofForm({ kind: 'choice', choices })
+  expect(['choice 0', 'choice 4095', 'choice', 'choice 4096'].map((text) => allows(grammar, text))).toEqual([
+    ...[true, true],
+    ...[false, false],
+  ])
+})
+
 describe('tool calls', () => {
   const call = { before: '<tool_call>\n{"name": "', between: '", "arguments":', after: '}\n</tool_call>' }
   const tools = [

@@ -1,7 +1,17 @@
 // What an answer may be as a grammar: of a form, a tool call, or text in which calls are as their tools describe them.
 
 import type { Grammar } from '../../engine/grammar/grammar.ts'
-import { characters, either, grammarOf, optional, type Part, repeated, sequence, text } from './parts.ts'
+import {
+  characters,
+  either,
+  grammarOf,
+  oneOf,
+  optional,
+  type Part,
+  repeated,
+  sequence,
+  text,
+} from './parts.ts'
 import { regexOf, without } from './regex.ts'
 import { schemaPart } from './schema.ts'
 import { space } from './values.ts'
@@ -73,7 +83,7 @@ export function formPart(form: Form): Part {
     case 'schema':
       return schemaPart(form.schema)
     case 'choice':
-      return either(...form.choices.map(text))
+      return oneOf(form.choices)
     case 'regex':
       // The whole text is of the expression, whether it says so or not.
       return either(

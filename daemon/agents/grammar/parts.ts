@@ -32,6 +32,25 @@ export function text(said: string): Part {
   return sequence(...[...Buffer.from(said)].map((byte) => bytes(byte, byte)))
 }
 
+/** One of these texts. Those that begin alike share their beginning. */
+export function oneOf(texts: readonly string[]): Part {
+  const all = texts.map((one) => [...Buffer.from(one)])
+  return (build, from, to) => {
+    const known = new Map<string, number>([['', from]])
+    for (const one of all) {
+      let [at, path] = [from, '']
+      for (const byte of one) {
+        path += `${byte},`
+        const next = known.get(path) ?? build.state()
+        if (!known.has(path)) build.bytes(at, byte, byte, next)
+        known.set(path, next)
+        at = next
+      }
+      build.empty(at, to)
+    }
+  }
+}
+
 function bytes(low: number, high: number): Part {
   return (build, from, to) => build.bytes(from, low, high, to)
 }

@@ -6,7 +6,7 @@ import { numberText } from '../../../protocol/json.ts'
 import { invalid } from '../errors.ts'
 import { areDisjoint, both, isRemark, isSchema, type Schema, same, typesOf } from './merge.ts'
 import { type Bound, number } from './numbers.ts'
-import { call, either, never, type Part, type Rule, sequence, text } from './parts.ts'
+import { call, either, never, oneOf, type Part, type Rule, sequence, text } from './parts.ts'
 import { anyString, stringBut, stringOfFormat, stringOfLength, stringOfPattern } from './strings.ts'
 import { anyObject, anyValue, bracketed, colon, comma, literal } from './values.ts'
 
@@ -148,11 +148,9 @@ function oneOfValues(schema: Schema, place: string): Part {
     if (value === null || Array.isArray(value)) return type === (value === null ? 'null' : 'array')
     return typeof value === type
   }
-  return either(
-    ...values
-      .filter((value) => !types || types.some((type) => isOf(value, type)))
-      .map((value) => literal(value)),
-  )
+  const fitting = values.filter((value) => !types || types.some((type) => isOf(value, type)))
+  // Numbers stay as they were written.
+  return oneOf(fitting.map((value) => JSON.stringify(value)))
 }
 
 /** The types that a value may have. Without "type", those that the keywords speak of. */

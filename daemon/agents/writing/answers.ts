@@ -112,13 +112,14 @@ export function createAnswers(
 /** The first `length` tokens of a sample, as if it had ended after them. */
 function upTo(sample: Sample, length: number): Sample {
   if (length > sample.tokens.length) return sample
-  const { tokens, logprobs, policyLogprobs, entropies, segments, ...rest } = sample
+  const { tokens, logprobs, policyLogprobs, entropies, allowed, segments, ...rest } = sample
   const kept = segments && segmentsUpTo(segments, length)
   return {
     tokens: tokens.slice(0, length),
     logprobs: logprobs.slice(0, length),
     policyLogprobs: policyLogprobs.slice(0, length),
     entropies: entropies.slice(0, length),
+    ...(allowed ? { allowed: allowed.slice(0, length) } : {}),
     ...rest,
     finish: 'stop',
     ...(kept && kept.length > 1 ? { segments: kept } : {}),

@@ -17,9 +17,9 @@ export interface Masks {
   of(grammar: Grammar, stopTokens: readonly number[]): Mask
 }
 
-/** Grammars whose positions are remembered, and masks of each. */
-const MAX_GRAMMARS = 16
-const MAX_MASKS = 2048
+/** Grammars whose positions are remembered, and bytes of masks of them all. */
+const MAX_GRAMMARS = 8
+const MAX_BYTES = 32e6
 
 interface Known {
   start: Position
@@ -30,6 +30,7 @@ interface Known {
 export function createMasks(tokenBytes: TokenBytes | undefined): Masks {
   const known = new Map<string, Known>()
   let trie: Trie | undefined
+  let held = 0
 
   const knownOf = (grammar: Grammar): Known => {
     const found = known.get(grammar.key) ?? { start: startOf(grammar), bits: new Map() }
@@ -59,7 +60,11 @@ export function createMasks(tokenBytes: TokenBytes | undefined): Masks {
           if (position.accepts)
             for (const stop of stopTokens) made[stop >>> 5] = made[stop >>> 5]! | (1 << (stop & 31))
           if (made.every((word) => word === 0)) throw noToken()
-          if (bits.size >= MAX_MASKS) bits.clear()
+          held += made.byteLength
+          if (held > MAX_BYTES) {
+            for (const one of known.values()) one.bits.clear()
+            held = made.byteLength
+          }
           bits.set(position, made)
           return made
         },

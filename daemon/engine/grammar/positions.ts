@@ -14,7 +14,7 @@ export interface Position {
 /** Most states at a time. Patterns that can be read in ever more ways at once need more. */
 const MAX_STATES = 2000
 /** Positions that are remembered. */
-const MAX_POSITIONS = 4096
+const MAX_POSITIONS = 1024
 /** Keys of a state and its stack are numbers. */
 const STACKS = 2 ** 31
 
