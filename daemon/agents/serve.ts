@@ -4,13 +4,13 @@
 import { basename, isAbsolute } from 'node:path'
 import type { Sampler, Sampling } from '../engine/engine.ts'
 import type { Tokenizer } from '../policy/tokens/tokenizer.ts'
-import { createDialects } from './dialects/all.ts'
+import { createDialects, type Dialects } from './dialects/all.ts'
 import { createChatPrompts } from './dialects/prompts.ts'
-import { createModelCalls } from './serving/model-calls.ts'
+import { createModelCalls, type OtherModels } from './serving/model-calls.ts'
 import { openServing, type Serving } from './serving/serving.ts'
-import { createAnswers } from './writing/answers.ts'
+import { type Answers, createAnswers } from './writing/answers.ts'
 import { createAttempts } from './writing/attempts.ts'
-import { createServed } from './writing/served.ts'
+import { createServed, type Served } from './writing/served.ts'
 
 export interface ServeOptions {
   /** host:port; undefined if only the agents' gateway answers calls without a rollout. */
@@ -43,6 +43,8 @@ export interface ServeParts {
   key(): string
   tokenizer: Tokenizer
   sampler: Pick<Sampler, 'generate'>
+  /** Other weights of the model, such as its base, that can be asked for by name. */
+  others?: { names(): Promise<readonly string[]>; sampler(name: string): Pick<Sampler, 'generate'> }
   log(level: 'error', message: string): void
   /** ms since the epoch. */
   now(): number
@@ -61,19 +63,24 @@ export async function openServe(options: ServeOptions, parts: ServeParts): Promi
   // As long as the conversation may be, unless a request says otherwise.
   const limits = { ...options, maxNewTokens: options.context }
   const distribution = { temperature: 1, strict: false }
-  const answers = createAnswers(
-    { ...distribution, isInteractive: true, stopTokens: tokenizer.stopTokens },
-    { ...parts, onSampled: () => {}, seed: () => parts.randomBytes(4).readUInt32LE() },
-  )
+  const answersBy = (sampler: ServeParts['sampler']): Answers =>
+    createAnswers(
+      { ...distribution, isInteractive: true, stopTokens: tokenizer.stopTokens },
+      { ...parts, sampler, onSampled: () => {}, seed: () => parts.randomBytes(4).readUInt32LE() },
+    )
+  const answers = answersBy(parts.sampler)
   const served = createServed(options, { ...parts, answers, begin: createAttempts(limits, parts) })
   const prompts = createChatPrompts(tokenizer)
+  const dialectsOf = (model: string) =>
+    createDialects({ ...limits, ...distribution, model }, { tokenizer, prompts })
+  const others = parts.others && othersOf(options, parts.others, { answersBy, dialectsOf, served })
   const serving = await openServing(options, {
     ...{ key: parts.key, served, onBug: bugLog(parts.log) },
     modelCalls: createModelCalls(
       { ...options, requiresName: true },
       {
-        after: parts.after,
-        ...createDialects({ ...limits, ...distribution }, { tokenizer, prompts }),
+        ...{ after: parts.after, others },
+        ...dialectsOf(options.model),
       },
     ),
     requestId: () => parts.randomBytes(12).toString('hex'),
@@ -81,8 +88,41 @@ export async function openServe(options: ServeOptions, parts: ServeParts): Promi
   return {
     ...serving,
     async close() {
-      await answers.close()
+      await Promise.all([answers.close(), others?.close()])
       await serving.close()
+    },
+  }
+}
+
+/** The other models, under the model's name with theirs behind it. */
+function othersOf(
+  { model }: ServeOptions,
+  others: NonNullable<ServeParts['others']>,
+  {
+    answersBy,
+    dialectsOf,
+    served,
+  }: {
+    answersBy(sampler: ServeParts['sampler']): Answers
+    dialectsOf(model: string): Dialects
+    served: Served
+  },
+): OtherModels & { close(): Promise<void> } {
+  const known = new Map<string, ReturnType<OtherModels['of']> & { answers: Answers }>()
+  const nameOf = (other: string): string => `${model}@${other}`
+  return {
+    names: async () => (await others.names()).map(nameOf),
+    of(name) {
+      const answers = known.get(name)?.answers ?? answersBy(others.sampler(name.slice(nameOf('').length)))
+      const made = known.get(name) ?? {
+        ...{ ...dialectsOf(name), answers },
+        call: (identity, make) => served.call(identity, make, answers),
+      }
+      known.set(name, made)
+      return made
+    },
+    async close() {
+      await Promise.all([...known.values()].map(({ answers }) => answers.close()))
     },
   }
 }

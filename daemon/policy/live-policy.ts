@@ -33,6 +33,8 @@ export interface LivePolicy {
    * Nothing else may use the trainer meanwhile.
    */
   under<T>(weights: Weights, run: (model: OtherModel) => Promise<T>): Promise<T>
+  /** Opens one more engine as a sampler of the model, with the weights of version 0. */
+  besides(engine: Sampler): Promise<Sampler>
   /** Hands the trainer's weights to the sampler after `steps` more optimizer steps, by which the version rises. */
   advance(steps: number): Promise<void>
   /**
@@ -175,6 +177,10 @@ export async function openPolicy(
         await trainer.setWeights(now)
         back.resolve()
       }
+    },
+    async besides(other) {
+      await other.open({ ...forSampler(whole(initial)), version: 0 })
+      return endingWith(other, stop)
     },
     async advance(steps) {
       if (steps === 0) return

@@ -74,6 +74,12 @@ const CALLS = {
     `${(await ollama.list()).models[0].name} ${(await ollama.show({ model })).capabilities}`,
   'openai, chat': async () =>
     (await openai.chat.completions.create({ model, messages, max_tokens })).choices[0].message.content,
+  'openai, list of models, and the base by its name': async () => {
+    const names = (await openai.models.list()).data.map(({ id }) => id)
+    const base = names.find((name) => name.endsWith('@base')) ?? model
+    const { choices } = await openai.chat.completions.create({ model: base, messages, max_tokens })
+    return `${names}: ${choices[0].message.content}`
+  },
   'openai, responses': async () =>
     (await openai.responses.create({ model, input: messages[0].content, max_output_tokens: max_tokens }))
       .output_text,

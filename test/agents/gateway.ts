@@ -70,6 +70,8 @@ export interface TestOptions {
   context?: number
   modelContext?: number
   environments?: readonly ServedEnvironment[]
+  /** Other models that are served: what each writes. */
+  others?: Record<string, (prompt: string) => string>
   /** Settings of serving. */
   serve?: { maxRunning?: number; maxWaiting?: number; origins?: string[]; sampling?: Sampling | undefined }
   log?: (level: string, message: string) => void
@@ -91,6 +93,7 @@ export async function testGateway({
   tokenizer: files = asciiTokenizer(),
   environments = [],
   serve = {},
+  others,
   log,
   ...options
 }: TestOptions): Promise<TestGateway> {
@@ -138,7 +141,15 @@ export async function testGateway({
       },
       ...{ ...FACTS, ...serve },
     },
-    { ...{ key: () => SERVE_KEY, tokenizer, sampler, randomBytes, log: tell }, ...clocks },
+    {
+      ...{ key: () => SERVE_KEY, tokenizer, sampler, randomBytes, log: tell, ...clocks },
+      ...(others && {
+        others: {
+          names: async () => Object.keys(others),
+          sampler: (name: string) => createScriptedEngine({ tokenizer, write: others[name]! }),
+        },
+      }),
+    },
   )
   const gateway = await openGateway(
     {

@@ -137,6 +137,38 @@ describe('the line', () => {
 })
 
 describe('models', () => {
+  it('besides the present policy are listed, and answer when they are named', async () => {
+    const others = { base: () => 'of the base', '000002-step-10': () => 'of step 10' }
+    await open({ write: () => 'of the policy', others })
+    const names = ['tiny', 'tiny@base', 'tiny@000002-step-10']
+    const { data } = (await g.get(`${g.serving.url}/v1/models`, SERVE_KEY)).body
+    expect(data.map(({ id }: { id: string }) => id)).toEqual(names)
+    expect((await g.get(`${g.serving.url}/v1/models/tiny@base`, SERVE_KEY)).body.id).toBe('tiny@base')
+    const said = []
+    for (const model of [...names, 'waggle', undefined]) {
+      const { body, headers } = await ask({ model })
+      said.push([body.model, body.choices[0].message.content, headers.get('x-waggle-ignored')])
+    }
+    expect(said).toEqual([
+      ['tiny', 'of the policy', null],
+      ['tiny@base', 'of the base', null],
+      ['tiny@000002-step-10', 'of step 10', null],
+      ['tiny', 'of the policy', null],
+      ['tiny', 'of the policy', null],
+    ])
+    const unknown = await ask({ model: 'tiny@other' })
+    expect([unknown.status, unknown.body.error.message]).toEqual([
+      404,
+      expect.stringContaining('"tiny@base"'),
+    ])
+    expect(g.serving.info().answered).toBe(5)
+    const chat = { model: 'tiny@base', messages, stream: false }
+    expect((await g.post(`${g.serving.url}/api/chat`, chat, SERVE_KEY)).body).toMatchObject({
+      model: 'tiny@base',
+      message: { content: 'of the base' },
+    })
+  })
+
   it('are listed and told of, in the shapes of OpenAI and Anthropic', async () => {
     await open()
     const { body } = await g.get(`${g.serving.url}/v1/models`, SERVE_KEY)

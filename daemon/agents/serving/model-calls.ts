@@ -5,13 +5,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpError, sendJson } from '../../http/index.ts'
 import type { Attempt } from '../book/rollout.ts'
 import type { Dialects } from '../dialects/all.ts'
-import type { Asker, Body } from '../dialects/dialect.ts'
+import type { Asker } from '../dialects/dialect.ts'
 import { isNameOf } from '../dialects/request/wishes.ts'
 import type { CallRequest, Identity } from '../writing/attempts.ts'
 import { answerCall } from './calls.ts'
 import { readObject } from './http.ts'
 import { requireMethod } from './listener.ts'
-import { listsOf, type ModelFacts, modelOf, shownOf } from './models.ts'
+import { LISTS, type ModelFacts, modelOf, shownOf } from './models.ts'
 
 interface ModelOptions extends ModelFacts {
   /** Refuse requests that name another model. Otherwise that is ignored with a warning header. */
@@ -21,6 +21,15 @@ interface ModelOptions extends ModelFacts {
 /** By the path after the rollout, such as /v1/chat/completions. */
 interface ModelParts extends Dialects {
   after(ms: number, run: () => void): () => void
+  others?: OtherModels | undefined
+}
+
+/** Models that are answered by besides the first. */
+export interface OtherModels {
+  /** Their names now. */
+  names(): Promise<readonly string[]>
+  /** `name` is one of those. */
+  of(name: string): Dialects & Pick<From, 'call'>
 }
 
 /** Who asks, and what becomes of the calls. */
@@ -43,46 +52,58 @@ const MODEL = /^\/v1\/models(\/.+|)$/
 
 export function createModelCalls(
   { requiresName = false, ...facts }: ModelOptions,
-  { dialects, questions, after }: ModelParts,
+  { dialects, questions, after, others }: ModelParts,
 ): ModelCalls {
   const { model } = facts
-  const requireModel = ({ model: asked }: Body): void => {
-    if (requiresName && asked !== undefined && asked !== '' && !isNameOf(asked, model))
-      throw noModel(asked, model)
+  /** The name of another model that is asked for; undefined for the first. */
+  const otherIn = async (asked: unknown): Promise<string | undefined> => {
+    if (!requiresName || asked === undefined || asked === '' || isNameOf(asked, model)) return undefined
+    const names = (await others?.names()) ?? []
+    const name = names.find((one) => isNameOf(asked, one) && asked !== 'waggle' && asked !== 'waggle:latest')
+    if (name === undefined) throw noModel(asked, [model, ...names])
+    return name
   }
-  const lists = listsOf(facts)
-  const asked = new Map([...questions, [SHOW, () => shownOf(facts)]])
+  const factsOf = (name: string): ModelFacts => ({ ...facts, model: name })
+  const allFacts = async (): Promise<ModelFacts[]> => [facts, ...((await others?.names()) ?? []).map(factsOf)]
   return async (request, response, path, { asker, call }) => {
     const [, named] = MODEL.exec(path) ?? []
     if (named) {
       requireMethod(request, 'GET')
       const name = decoded(named.slice(1))
-      if (!isNameOf(name, model)) throw noModel(name, model)
-      return sendJson(response, 200, modelOf(facts))
+      const found = (await allFacts()).find((one) => isNameOf(name, one.model))
+      if (!found)
+        throw noModel(
+          name,
+          (await allFacts()).map((one) => one.model),
+        )
+      return sendJson(response, 200, modelOf(found))
     }
-    if (Object.hasOwn(lists, path)) {
+    if (Object.hasOwn(LISTS, path)) {
       requireMethod(request, 'GET')
-      return sendJson(response, 200, lists[path]!())
+      return sendJson(response, 200, LISTS[path]!(await allFacts()))
     }
-    const [question, dialect] = [asked.get(path), dialects.get(path)]
-    if (!question && !dialect) {
-      const known = [...Object.keys(lists), ...dialects.keys(), ...asked.keys()].join(', ')
+    if (path !== SHOW && !questions.has(path) && !dialects.has(path)) {
+      const known = [...Object.keys(LISTS), ...dialects.keys(), ...questions.keys(), SHOW].join(', ')
       throw new HttpError(404, 'unknown_path', `there is no ${path.slice(0, 120)}`, {
         hint: `Paths: ${known}.`,
       })
     }
     requireMethod(request, 'POST')
     const read = await readObject(request)
-    requireModel(read.body)
+    const name = await otherIn(read.body.model)
+    if (path === SHOW) return sendJson(response, 200, shownOf(name === undefined ? facts : factsOf(name)))
+    const by = name === undefined ? { dialects, questions, call } : others!.of(name)
+    const question = by.questions.get(path)
     if (question) return sendJson(response, 200, question(read.body, asker))
-    await answerCall(request, response, { ...read, path, dialect: dialect!, asker, call, after })
+    const dialect = by.dialects.get(path)!
+    await answerCall(request, response, { ...read, path, dialect, asker, call: by.call, after })
   }
 }
 
-function noModel(name: unknown, model: string): HttpError {
+function noModel(name: unknown, [model, ...others]: readonly string[]): HttpError {
   const shown = typeof name === 'string' ? `"${name.slice(0, 120)}"` : 'of that name'
   return new HttpError(404, 'model_not_found', `there is no model ${shown}`, {
-    hint: `This node serves "${model}", its present policy, also as "waggle". \`waggle serve MODEL\` serves another one.`,
+    hint: `This node serves "${model}", its present policy, also as "waggle"${others.map((one) => `, "${one}"`).join('')}. \`waggle serve MODEL\` serves another one.`,
   })
 }
 

@@ -13,18 +13,15 @@ export interface ModelFacts {
 /** Of Ollama, whose API this follows: some clients ask for a certain version at least. */
 const OLLAMA = '0.12.0'
 
-/** Answers to GET, by path. */
-export function listsOf(facts: ModelFacts): Readonly<Record<string, () => object>> {
-  const { model } = facts
-  return {
-    '/v1/models': () => ({
-      ...{ object: 'list', data: [modelOf(facts)] },
-      ...{ has_more: false, first_id: model, last_id: model },
-    }),
-    '/api/tags': () => ({ models: [entryOf(facts)] }),
-    '/api/ps': () => ({ models: [entryOf(facts)] }),
-    '/api/version': () => ({ version: OLLAMA }),
-  }
+/** Answers to GET, by path. The first model is the one that answers unless another is named. */
+export const LISTS: Readonly<Record<string, (all: readonly ModelFacts[]) => object>> = {
+  '/v1/models': (all) => ({
+    ...{ object: 'list', data: all.map(modelOf) },
+    ...{ has_more: false, first_id: all[0]!.model, last_id: all.at(-1)!.model },
+  }),
+  '/api/tags': (all) => ({ models: all.map(entryOf) }),
+  '/api/ps': ([first]) => ({ models: [entryOf(first!)] }),
+  '/api/version': () => ({ version: OLLAMA }),
 }
 
 export function modelOf({ model, context }: ModelFacts): object {

@@ -15,8 +15,8 @@ interface ServedParts {
 }
 
 export interface Served {
-  /** Throws 429 if too many wait. */
-  call(identity: Identity, make: () => CallRequest): Attempt
+  /** Throws 429 if too many wait. `by` writes the answer, if it is not the present policy. */
+  call(identity: Identity, make: () => CallRequest, by?: Pick<Answers, 'write'>): Attempt
   info(): Omit<ServingInfo, 'listen' | 'model' | 'maxTokens'>
 }
 
@@ -26,30 +26,32 @@ export function createServed(options: QueueOptions, { answers, begin, monotonic 
   const total = { answered: 0, abandoned: 0, refused: 0, tokens: 0 }
   let firstToken: number | undefined
 
-  const write: Answers['write'] = async (request) => {
-    const asked = monotonic()
-    await queue.begin(request.signal)
-    const started = monotonic()
-    let tokens = 0
-    try {
-      const sample = await answers.write({
-        ...request,
-        onToken(token) {
-          if (tokens++ === 0) firstToken = (monotonic() - asked) / 1000
-          total.tokens += 1
-          rate.add(1)
-          return request.onToken(token)
-        },
-      })
-      // A client is told how likely a token is to the policy, whatever distribution the client asked for.
-      return { ...sample, logprobs: sample.policyLogprobs }
-    } finally {
-      queue.end((monotonic() - started) / 1000)
+  const writeBy =
+    (by: Pick<Answers, 'write'>): Answers['write'] =>
+    async (request) => {
+      const asked = monotonic()
+      await queue.begin(request.signal)
+      const started = monotonic()
+      let tokens = 0
+      try {
+        const sample = await by.write({
+          ...request,
+          onToken(token) {
+            if (tokens++ === 0) firstToken = (monotonic() - asked) / 1000
+            total.tokens += 1
+            rate.add(1)
+            return request.onToken(token)
+          },
+        })
+        // A client is told how likely a token is to the policy, whatever distribution the client asked for.
+        return { ...sample, logprobs: sample.policyLogprobs }
+      } finally {
+        queue.end((monotonic() - started) / 1000)
+      }
     }
-  }
 
   return {
-    call(identity, make) {
+    call(identity, make, by = answers) {
       try {
         queue.admit()
       } catch (error) {
@@ -57,7 +59,7 @@ export function createServed(options: QueueOptions, { answers, begin, monotonic 
         throw error
       }
       return begin(make(), {
-        ...{ identity, graceMs: 0, write },
+        ...{ identity, graceMs: 0, write: writeBy(by) },
         record() {
           total.answered += 1
         },

@@ -69,14 +69,14 @@ export async function startWork(context: NodeContext, parts: Parts) {
 /** Serving, and agents whose rollouts are learnt from. */
 async function openServing(
   { options: { config, paths }, started: { closers }, machine, self, changed }: NodeContext,
-  { models, policies: { policy }, tasks, pool, journal, rows, core }: Parts,
+  { models, policies: { policy }, checkpoints, tasks, pool, journal, rows, core }: Parts,
   isPaused: () => boolean,
 ) {
   const { now, monotonic, after, randomBytes } = machine
   const clock = { now, monotonic, after, randomBytes }
   const { conversation } = models.plan
   const asked = { config, paths, model: nameForClients(models.found.name), conversation }
-  const serving = await openNodeServing(asked, { policy, closers, log: journal.log, ...clock })
+  const serving = await openNodeServing(asked, { policy, checkpoints, closers, log: journal.log, ...clock })
   const agents = await openAgents(
     { ...asked, self, rows },
     { serving, core, policy, tasks, pool, journal, changed, closers, ...clock, isPaused },

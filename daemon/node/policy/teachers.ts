@@ -53,7 +53,8 @@ function folderOf(name: string, { config, checkpoints }: Pick<Paths, 'config' | 
   return basename(name) === name ? join(checkpoints, name) : resolve(dirname(config), name)
 }
 
-async function readTeacher(
+/** The trained tensors of a checkpoint of the policy's lineage. Throws E_CHECKPOINT if it is another's. */
+export async function readTeacher(
   directory: string,
   { policy, disk }: { policy: Pick<LivePolicy, 'model' | 'spec'>; disk: Disk },
 ): Promise<Weights> {

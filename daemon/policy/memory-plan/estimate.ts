@@ -115,6 +115,11 @@ export function roleMemory(spec: DecoderSpec, work: Work): number {
   return 7 * trained + activations(spec, work) + cache(spec, { ...work, served: 0 })
 }
 
+/** Memory of one more engine that only samples, not counting the loaded weights. */
+export function samplerMemory(spec: DecoderSpec, work: Work): number {
+  return FIT.process + 3 * FLOAT * count(trainableShapes(spec)) + cache(spec, work)
+}
+
 /** Most tokens that go through the layers in one micro-batch. A single row with its prompt may exceed the limit. */
 function tokensAtOnce({ prompt, completion, microBatchTokens }: Work): number {
   return Math.max(microBatchTokens, prompt + completion)

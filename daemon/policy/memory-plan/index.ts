@@ -7,6 +7,13 @@
 
 export { memoryBudget, memoryHere } from './budget.ts'
 export { hasRoomToMix, type MemoryPlan, planMemory, type Wish } from './choose.ts'
-export { estimateMemory, type MemoryEstimate, roleMemory, type Work, withAdapter } from './estimate.ts'
+export {
+  estimateMemory,
+  type MemoryEstimate,
+  roleMemory,
+  samplerMemory,
+  type Work,
+  withAdapter,
+} from './estimate.ts'
 export { planText } from './text.ts'
 export { type TrainingConfig, wishOf } from './wish.ts'

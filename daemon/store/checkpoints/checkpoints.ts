@@ -64,6 +64,10 @@ interface Parts {
   log: Log
 }
 
+export function folderOf({ sequence, step }: Pick<Manifest, 'sequence' | 'step'>): string {
+  return `${String(sequence).padStart(6, '0')}-step-${step}`
+}
+
 export async function createCheckpoints(options: CheckpointOptions, parts: Parts): Promise<Checkpoints> {
   return viewOf(undefined, options, { ...parts, folder: await openFolder(options.directory, parts) })
 }
@@ -145,7 +149,7 @@ async function write(
   { folder, disk, clock }: Parts & { folder: CheckpointFolder },
 ): Promise<Checkpoint> {
   const sequence = ((await folder.entries())[0]?.sequence ?? 0) + 1
-  const name = `${String(sequence).padStart(6, '0')}-step-${facts.step}`
+  const name = folderOf({ sequence, step: facts.step })
   const manifest = await writeDirectoryWhole(
     { path: join(directory, name) },
     async (put) => {
