@@ -51,3 +51,9 @@ export const ADAMW = {
   weightDecay: 0,
   maxGradientNorm: 1,
 }
+
+/** For tokenizers of tests without text. */
+export const tokenBytes = (vocabulary: number) => ({
+  bytes: new Uint8Array(),
+  ends: new Int32Array(vocabulary),
+})

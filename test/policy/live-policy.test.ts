@@ -6,7 +6,7 @@ import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
 import { type LivePolicy, openPolicy } from '../../daemon/policy/live-policy.ts'
 import type { Model } from '../../daemon/policy/model.ts'
 import { stepOf } from '../conformance/engine-cases.ts'
-import { randomTokens, randomWeights, SPEC } from '../engine/model.ts'
+import { randomTokens, randomWeights, SPEC, tokenBytes } from '../engine/model.ts'
 
 test('a sampler that can neither train nor score is enough; the trainer scores, and hands it its weights', async () => {
   const [engine, trainer] = [createOnnxEngine({ threads: 1 }), createOnnxEngine({ threads: 1 })]
@@ -17,7 +17,12 @@ test('a sampler that can neither train nor score is enough; the trainer scores, 
     setWeights: engine.setWeights,
     close: engine.close,
   }
-  const model = { spec: SPEC, weights: randomWeights(SPEC, 1), digest: 'a', tokenizer: { digest: 'b' } }
+  const model = {
+    spec: SPEC,
+    weights: randomWeights(SPEC, 1),
+    digest: 'a',
+    tokenizer: { digest: 'b', tokenBytes },
+  }
   const policy = await openPolicy({ model: model as unknown as Model }, { sampler, trainer })
   const conditioning = randomTokens(SPEC, 4, 1)
   const write = async () => {
@@ -51,7 +56,12 @@ test('a sampler that can neither train nor score is enough; the trainer scores, 
 test('weights that peers had a part in age no rollouts: only own steps make a version', async () => {
   const engine = createOnnxEngine({ threads: 1 })
   const weights = randomWeights(SPEC, 1)
-  const model = { spec: SPEC, weights, digest: 'a', tokenizer: { digest: 'b' } } as unknown as Model
+  const model = {
+    spec: SPEC,
+    weights,
+    digest: 'a',
+    tokenizer: { digest: 'b', tokenBytes },
+  } as unknown as Model
   const policy = await openPolicy({ model }, { sampler: engine, trainer: engine })
   const others = randomWeights(SPEC, 2)
   await policy.replace(others)
@@ -66,7 +76,7 @@ test('answers end with the texts that the policy was opened with, unless a reque
   const pieces = (vocabulary: number) => Array.from({ length: vocabulary }, (_, id) => `<${id}>`)
   const model = {
     ...{ spec: SPEC, weights: randomWeights(SPEC, 1), digest: 'a' },
-    tokenizer: { digest: 'b', pieces },
+    tokenizer: { digest: 'b', pieces, tokenBytes },
   } as unknown as Model
   const write = async (policy: LivePolicy, stopStrings?: string[]) => {
     const request = { maxNewTokens: 12, temperature: 1, stopTokens: [], ...(stopStrings && { stopStrings }) }

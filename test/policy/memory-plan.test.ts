@@ -229,7 +229,7 @@ test('sequences that somebody waits for, and teachers that write, are counted', 
 })
 
 test('if served calls leave no room, the error says how many fit', () => {
-  const conversation = { least: 8192, most: 8192, context: 8192 }
+  const conversation = { least: 1024, most: 1024, context: 8192 }
   const of = (served: number) => () => plan({ budget: 7e9, conversation, work: { ...WISH.work, served } })
   expect(of(1)).not.toThrow()
   const { hint } = (() => {

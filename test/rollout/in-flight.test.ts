@@ -5,14 +5,19 @@ import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
 import { openPolicy } from '../../daemon/policy/live-policy.ts'
 import type { Model } from '../../daemon/policy/model.ts'
 import { append, appendReply, beginSequence, type PromptJob } from '../../daemon/rollout/writing/sequence.ts'
-import { randomTokens, randomWeights, SPEC } from '../engine/model.ts'
+import { randomTokens, randomWeights, SPEC, tokenBytes } from '../engine/model.ts'
 
 test.each([
   [true, [0, 2]],
   [false, [0]],
 ])('with in-flight weights %s, what is being written is by versions %s', async (isInFlight, versions) => {
   const [sampler, trainer] = [createOnnxEngine({ threads: 1 }), createOnnxEngine({ threads: 1 })]
-  const model = { spec: SPEC, weights: randomWeights(SPEC, 1), digest: 'a', tokenizer: { digest: 'b' } }
+  const model = {
+    spec: SPEC,
+    weights: randomWeights(SPEC, 1),
+    digest: 'a',
+    tokenizer: { digest: 'b', tokenBytes },
+  }
   const by = { sampler, trainer, random: () => 0.5 }
   const request = { maxNewTokens: 88, temperature: 1, stopTokens: [], slots: 4 }
   const samples = [1, 2, 3, 4].map((seed) => ({ prompt: randomTokens(SPEC, 4, seed), seed }))

@@ -13,7 +13,7 @@ import clip from '../../plugins/corrections/losses/clip.ts'
 import kl from '../../plugins/corrections/penalties/kl.ts'
 import { column } from '../../protocol/plugin/expression/expression.ts'
 import type { Columns, TopTokens } from '../../protocol/plugin/index.ts'
-import { randomWeights, SPEC } from '../engine/model.ts'
+import { randomWeights, SPEC, tokenBytes } from '../engine/model.ts'
 import { withSettings } from '../plugins/samples.ts'
 import { group } from './groups.ts'
 import { UPDATE } from './update-options.ts'
@@ -100,7 +100,12 @@ test("a correction's own column reaches the loss, as one number or by token", as
 
 test('the reference is the policy that training began with, and stays it while the policy learns', async () => {
   const engine = engineOf()
-  const model = { spec: SPEC, weights, digest: 'a', tokenizer: { digest: 'b' } } as unknown as Model
+  const model = {
+    spec: SPEC,
+    weights,
+    digest: 'a',
+    tokenizer: { digest: 'b', tokenBytes },
+  } as unknown as Model
   const policy = await openPolicy({ model }, { sampler: engine, trainer: engine })
   const withPenalty = objectiveOf([clip, {}], [kl, { coefficient: 0, estimator: 'k2' }])
   const groups = [group([1, 0]), group([0, 1], { seed: 2 })]
