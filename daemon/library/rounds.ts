@@ -22,7 +22,7 @@ import type { Aggregation } from '../trainer/aggregation.ts'
 import type { StepRecorder } from '../trainer/audit/recording.ts'
 import type { Finding, UpdateOutcome } from '../trainer/learning/contract.ts'
 
-interface RoundsOptions {
+export interface RoundsOptions {
   /** Author name of own groups. */
   self: string
   seed: number

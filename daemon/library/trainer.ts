@@ -7,12 +7,12 @@ import { createPluginFiles } from '../host/plugin-files.ts'
 import { sleep } from '../platform/index.ts'
 import { endingWith } from '../policy/live-policy.ts'
 import { scorePrompts } from '../rollout/evaluation/evaluate.ts'
-import { createTaskBook } from '../rollout/tasks.ts'
+import { createTaskBook, type TaskBook } from '../rollout/tasks.ts'
 import { PLUGINS, TASKS } from '../wiring/built-in.ts'
 import type { Model, StepOptions } from './contract.ts'
 import { policyOf } from './model.ts'
 import { choiceOf, type PluginUse } from './objective.ts'
-import { createRounds } from './rounds.ts'
+import { createRounds, type RoundsOptions } from './rounds.ts'
 import { checkSeed, optimizerOf } from './rows.ts'
 
 /** A built-in task by name, at its usual difficulty or another one; or a task of your own. */
@@ -111,64 +111,26 @@ const monotonic = (): number => performance.now()
  * E_PLUGIN with every problem of the tasks and plugins.
  */
 export async function createTrainer(model: Model, options: TrainerOptions): Promise<Trainer> {
-  const opened = policyOf(model)
-  const policy = { ...opened, sampler: endingWith(opened.sampler, options.stop ?? []) }
-  const { prompts = 16, groupSize = 8, maxNewTokens = 96, plugins = [] } = options
-  const uses = { prompts, groupSize, maxNewTokens }
-  for (const [name, value] of Object.entries(uses))
-    if (!(Number.isInteger(value) && value >= 1))
-      throw new WaggleError('E_USAGE', `${name} has to be a whole number from 1 up, not ${value}`)
-  const own = options.tasks.filter((task): task is Task => typeof task === 'object' && 'generate' in task)
-  const tasks = createTaskBook(
-    [...own, ...TASKS.filter(({ name }) => !own.some((task) => task.name === name))],
-    options.tasks.map((task) =>
-      typeof task === 'string' ? { name: task } : 'generate' in task ? { name: task.name } : task,
-    ),
-  )
-  if (tasks.chosen.length === 0) throw new WaggleError('E_TASK', 'there is no task to train on')
+  const { sampler, ...opened } = policyOf(model)
+  const policy = { ...opened, sampler: endingWith(sampler, options.stop ?? []) }
+  const tasks = taskBookOf(options.tasks)
   const troubles: string[] = []
-  const choices = (list: readonly PluginUse[] = []) => list.map(choiceOf)
-  const pace = {
-    minibatches: options.minibatches ?? 1,
-    optimizer: optimizerOf({ ...options, learningRate: options.learningRate ?? 1e-4 }),
-  }
-  const rounds = await createRounds(
-    {
-      ...{ self: 'this program', seed: checkSeed(options.seed), own: prompts, groupSize, maxNewTokens },
-      plugins: {
-        estimator: choiceOf(options.estimator ?? 'grpo'),
-        corrections: choices(options.corrections ?? ['clip', { use: 'tis', unknown: 'keep' }]),
-        selector: choiceOf(options.selector ?? 'uniform'),
-        hints: choices(options.hints),
-        replay: choices(options.replay),
-        skills: choices(options.skills),
-        controls: choices(options.controls),
-        roles: [],
-      },
-      foreign: 0,
-      adaptive: false,
-      temperature: options.temperature ?? 1,
-      pace: () => pace,
-      warmUpSteps: options.warmUpSteps ?? 10,
-      maxStaleness: 8,
-      keepEvery: 25,
+  const sizes = sizesOf(options)
+  const rounds = await createRounds(roundsOptions(options, sizes), {
+    ...{ policy, tasks, now, monotonic },
+    builtIn: [...(options.plugins ?? []), ...PLUGINS],
+    ...createPluginFiles({ base: process.cwd(), plugins: process.cwd() }),
+    sleep,
+    isTrusted: () => false,
+    onFinding: (finding) => {
+      if (finding.type === 'guard') options.onGuard?.(finding.message)
     },
-    {
-      ...{ policy, tasks, now, monotonic },
-      builtIn: [...plugins, ...PLUGINS],
-      ...createPluginFiles({ base: process.cwd(), plugins: process.cwd() }),
-      sleep,
-      isTrusted: () => false,
-      onFinding: (finding) => {
-        if (finding.type === 'guard') options.onGuard?.(finding.message)
-      },
-      onTrouble({ name, hook, message }) {
-        const text = `plugin ${name}, hook ${hook}: ${message}`
-        if (options.onTrouble) options.onTrouble(text)
-        else troubles.push(text)
-      },
+    onTrouble({ name, hook, message }) {
+      const text = `plugin ${name}, hook ${hook}: ${message}`
+      if (options.onTrouble) options.onTrouble(text)
+      else troubles.push(text)
     },
-  )
+  })
 
   return {
     async round({ signal } = {}) {
@@ -200,24 +162,82 @@ export async function createTrainer(model: Model, options: TrainerOptions): Prom
       policyOf(model)
       const { sampler, model: known } = policy
       const scores = await scorePrompts(
-        { promptsPerTask, maxNewTokens },
+        { promptsPerTask, maxNewTokens: sizes.maxNewTokens },
         { sampler, tokenizer: known.tokenizer, tasks },
       )
-      const byTask = scores.map(({ task, sampled, greedy }) => ({
-        task,
-        questions: greedy.length,
-        sampled: mean(sampled.map(mean)),
-        greedy: mean(greedy),
-      }))
-      return {
-        questions: byTask.reduce((sum, { questions }) => sum + questions, 0),
-        sampled: mean(byTask.map(({ sampled }) => sampled)),
-        greedy: mean(byTask.map(({ greedy }) => greedy)),
-        tasks: Object.fromEntries(byTask.map(({ task, ...figures }) => [task, figures])),
-      }
+      return accuracyOf(scores)
     },
 
     close: () => rounds.close(),
+  }
+}
+
+function taskBookOf(uses: readonly TaskUse[]): TaskBook {
+  const own = uses.filter((task): task is Task => typeof task === 'object' && 'generate' in task)
+  const tasks = createTaskBook(
+    [...own, ...TASKS.filter(({ name }) => !own.some((task) => task.name === name))],
+    uses.map((task) =>
+      typeof task === 'string' ? { name: task } : 'generate' in task ? { name: task.name } : task,
+    ),
+  )
+  if (tasks.chosen.length === 0) throw new WaggleError('E_TASK', 'there is no task to train on')
+  return tasks
+}
+
+interface Sizes {
+  prompts: number
+  groupSize: number
+  maxNewTokens: number
+}
+
+function sizesOf({ prompts = 16, groupSize = 8, maxNewTokens = 96 }: TrainerOptions): Sizes {
+  const sizes = { prompts, groupSize, maxNewTokens }
+  for (const [name, value] of Object.entries(sizes))
+    if (!(Number.isInteger(value) && value >= 1))
+      throw new WaggleError('E_USAGE', `${name} has to be a whole number from 1 up, not ${value}`)
+  return sizes
+}
+
+function roundsOptions(options: TrainerOptions, { prompts, ...sizes }: Sizes): RoundsOptions {
+  const choices = (list: readonly PluginUse[] = []) => list.map(choiceOf)
+  const pace = {
+    minibatches: options.minibatches ?? 1,
+    optimizer: optimizerOf({ ...options, learningRate: options.learningRate ?? 1e-4 }),
+  }
+  return {
+    ...{ self: 'this program', seed: checkSeed(options.seed), own: prompts, ...sizes },
+    plugins: {
+      estimator: choiceOf(options.estimator ?? 'grpo'),
+      corrections: choices(options.corrections ?? ['clip', { use: 'tis', unknown: 'keep' }]),
+      selector: choiceOf(options.selector ?? 'uniform'),
+      hints: choices(options.hints),
+      replay: choices(options.replay),
+      skills: choices(options.skills),
+      controls: choices(options.controls),
+      roles: [],
+    },
+    foreign: 0,
+    adaptive: false,
+    temperature: options.temperature ?? 1,
+    pace: () => pace,
+    warmUpSteps: options.warmUpSteps ?? 10,
+    maxStaleness: 8,
+    keepEvery: 25,
+  }
+}
+
+function accuracyOf(scores: Awaited<ReturnType<typeof scorePrompts>>): Accuracy {
+  const byTask = scores.map(({ task, sampled, greedy }) => ({
+    task,
+    questions: greedy.length,
+    sampled: mean(sampled.map(mean)),
+    greedy: mean(greedy),
+  }))
+  return {
+    questions: byTask.reduce((sum, { questions }) => sum + questions, 0),
+    sampled: mean(byTask.map(({ sampled }) => sampled)),
+    greedy: mean(byTask.map(({ greedy }) => greedy)),
+    tasks: Object.fromEntries(byTask.map(({ task, ...figures }) => [task, figures])),
   }
 }
 

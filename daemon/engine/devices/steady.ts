@@ -28,22 +28,8 @@ export function createSteadyEngine({
   handOverMs = 20_000,
 }: SteadyOptions): Engine {
   let engine = first
-  let model: OpenRequest | undefined
-  /** Optimizer steps since `open`, and how many of them the remembered moments include. */
-  let steps = 0
-  let remembered = 0
+  const kept = createKept()
   let replacing: Promise<void> | undefined
-
-  const remember = (weights: Weights, optimizer?: OptimizerState): void => {
-    if (!model) return
-    // Only `open` brings the frozen weights.
-    model = {
-      ...model,
-      weights: { ...model.weights, ...weights },
-      ...(optimizer ? { optimizer } : {}),
-    }
-    if (optimizer) remembered = steps
-  }
 
   const replace = async (cause: unknown): Promise<void> => {
     const failed = engine
@@ -52,12 +38,12 @@ export function createSteadyEngine({
     let handedOver = false
     await within(handOverMs, async () => {
       const weights = await failed.weights()
-      remember(weights, steps > 0 ? await failed.optimizer() : undefined)
+      kept.remember(weights, kept.steps > 0 ? await failed.optimizer() : undefined)
       handedOver = true
     })
-    const lost = handedOver ? 0 : steps - remembered
+    const lost = handedOver ? 0 : kept.forgotten
     const next = spare(`${device} failed: ${reason}`)
-    if (model) await next.open(model)
+    if (kept.model) await next.open(kept.model)
     engine = next
     onNotice?.(
       `${device} failed, the CPU goes on${lost > 0 ? `; the optimizer's moments are those of ${lost} steps ago` : ''}: ${reason}`,
@@ -84,11 +70,11 @@ export function createSteadyEngine({
     }
   }
   const stepped = async (): Promise<void> => {
-    steps += 1
-    if (engine === first && steps - remembered >= rememberEvery) {
+    kept.step()
+    if (engine === first && kept.forgotten >= rememberEvery) {
       // If the device fails here, the next call will notice.
       await Promise.all([engine.weights(), engine.optimizer()]).then(
-        ([weights, optimizer]) => remember(weights, optimizer),
+        ([weights, optimizer]) => kept.remember(weights, optimizer),
         () => {},
       )
     }
@@ -99,9 +85,7 @@ export function createSteadyEngine({
       return engine.info
     },
     async open(request) {
-      model = request
-      steps = 0
-      remembered = 0
+      kept.open(request)
       await steady((engine) => engine.open(request))
     },
     generate(request, { signal, control, ...tell } = {}) {
@@ -126,7 +110,7 @@ export function createSteadyEngine({
       return report
     },
     gradient: (request) => steady((engine) => engine.gradient(request)),
-    // Slots are not transferred. They are empty in the engine that takes over, so this step is lost.
+    // Vectors are not transferred. There are none in the engine that takes over, so this step is lost.
     vectors: () => steady((engine) => engine.vectors()),
     combine: (request) => steady((engine) => engine.combine(request)),
     dot: (request) => steady((engine) => engine.dot(request)),
@@ -138,20 +122,58 @@ export function createSteadyEngine({
     },
     async weights() {
       const weights = await steady((engine) => engine.weights())
-      if (engine === first) remember(weights)
+      if (engine === first) kept.remember(weights)
       return weights
     },
     async setWeights(weights: Weights, version?: number, options?: { isInFlight?: boolean }) {
       await steady((engine) => engine.setWeights(weights, version, options))
-      remember(weights)
-      if (model && version !== undefined) model = { ...model, version }
+      kept.remember(weights, undefined, version)
     },
     optimizer: () => steady((engine) => engine.optimizer()),
     close: () => engine.close(),
   }
 }
 
-/** The same control, with sample indices mapped by `placesOf`. */
+/** What the engine that takes over is opened with. */
+function createKept() {
+  let model: OpenRequest | undefined
+  /** Optimizer steps since `open`, and how many of them the remembered moments include. */
+  let steps = 0
+  let remembered = 0
+  return {
+    get model() {
+      return model
+    },
+    get steps() {
+      return steps
+    },
+    /** Steps that the remembered moments do not include. */
+    get forgotten() {
+      return steps - remembered
+    },
+    open(request: OpenRequest): void {
+      model = request
+      steps = 0
+      remembered = 0
+    },
+    step(): void {
+      steps += 1
+    },
+    remember(weights: Weights, optimizer?: OptimizerState, version?: number): void {
+      if (!model) return
+      // Only `open` brings the frozen weights.
+      model = {
+        ...model,
+        weights: { ...model.weights, ...weights },
+        ...(optimizer ? { optimizer } : {}),
+        ...(version === undefined ? {} : { version }),
+      }
+      if (optimizer) remembered = steps
+    },
+  }
+}
+
+/** The same control, with sample indices mapped by `indicesOf`. */
 function placed({ listen, cut }: Control, indicesOf: (samples: readonly number[]) => number[]): Control {
   return { cut, listen: (onCut) => listen((samples) => onCut(indicesOf(samples))) }
 }

@@ -1,9 +1,9 @@
 // The hooks of one round on the generate side. A plugin that fails is out of the round, and the groups that
 // it requested are dropped; the round continues.
 
-import type { ReceivedGroup } from '../../../protocol/plugin/index.ts'
+import type { Context, Hooks, ReceivedGroup } from '../../../protocol/plugin/index.ts'
 import type { Group } from '../../../protocol/train/index.ts'
-import { type Active, openWindow, spend, tokensLeft } from '../active.ts'
+import { type Active, openWindow, spend, tokensLeft, type Window } from '../active.ts'
 import { type Call, troubleOf } from '../call.ts'
 import { checkOversample, checkRewards, checkSteering } from '../checks.ts'
 import type { PluginRound, PluginTrouble, World } from '../contract.ts'
@@ -37,6 +37,14 @@ export function openRound(step: number, parts: RoundParts): PluginRound {
   const refuse = (one: Active, hook: string, message: string): void =>
     parts.onTrouble({ ...troubleOf(one, hook, message), refused: true })
 
+  /** Calls a hook without a result. */
+  const tell = async (
+    hook: 'receive' | 'observe',
+    run: (hooks: Hooks, context: Context) => unknown,
+  ): Promise<void> => {
+    for (const one of withHook(hook)) await call(one, hook, window, run).catch(() => {})
+  }
+
   const extend = createExtend({ window, call, taint, withHook, refuse, world: parts.world })
 
   const withoutRequestsOf = (groups: readonly Group[]): Group[] =>
@@ -49,10 +57,7 @@ export function openRound(step: number, parts: RoundParts): PluginRound {
     async receive() {
       const groups = parts.takeArrivals()
       if (groups.length === 0) return
-      for (const one of withHook('receive'))
-        await call(one, 'receive', window, (hooks, context) => hooks.receive!(groups, context)).catch(
-          () => {},
-        )
+      await tell('receive', (hooks, context) => hooks.receive!(groups, context))
     },
 
     select: (view, want) => pick(view, want, { ...parts, window, withHook, isIn }),
@@ -93,28 +98,7 @@ export function openRound(step: number, parts: RoundParts): PluginRound {
 
     extend,
 
-    async reward(group) {
-      let current = group
-      for (const one of withHook('reward')) {
-        const rewards = await call(
-          one,
-          'reward',
-          window,
-          (hooks, context) => hooks.reward!(current, context),
-          (given) => checkRewards(given, current),
-        ).catch(() => undefined)
-        if (!rewards) continue
-        current = {
-          ...current,
-          rollouts: current.rollouts.map((rollout, i) =>
-            rewards[i] === rollout.reward
-              ? rollout
-              : { ...rollout, reward: rewards[i]!, taskReward: rollout.taskReward ?? rollout.reward },
-          ),
-        }
-      }
-      return current
-    },
+    reward: (group) => rewarded(group, withHook('reward'), { window, call }),
 
     async group(groups, view) {
       taint.note(groups)
@@ -133,12 +117,7 @@ export function openRound(step: number, parts: RoundParts): PluginRound {
       return current
     },
 
-    async observe(groups) {
-      for (const one of withHook('observe'))
-        await call(one, 'observe', window, (hooks, context) => hooks.observe!(groups, context)).catch(
-          () => {},
-        )
-    },
+    observe: (groups) => tell('observe', (hooks, context) => hooks.observe!(groups, context)),
 
     spend(plugin, tokens) {
       const one = byId.get(plugin)
@@ -155,6 +134,34 @@ export function openRound(step: number, parts: RoundParts): PluginRound {
       return !one || !isIn(one)
     },
   }
+}
+
+/** The group with the rewards that plugins give it, in turn. */
+async function rewarded(
+  group: Group,
+  by: readonly Active[],
+  { window, call }: { window: Window; call: Call },
+): Promise<Group> {
+  let current = group
+  for (const one of by) {
+    const rewards = await call(
+      one,
+      'reward',
+      window,
+      (hooks, context) => hooks.reward!(current, context),
+      (given) => checkRewards(given, current),
+    ).catch(() => undefined)
+    if (!rewards) continue
+    current = {
+      ...current,
+      rollouts: current.rollouts.map((rollout, i) =>
+        rewards[i] === rollout.reward
+          ? rollout
+          : { ...rollout, reward: rewards[i]!, taskReward: rollout.taskReward ?? rollout.reward },
+      ),
+    }
+  }
+  return current
 }
 
 /**
