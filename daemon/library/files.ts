@@ -1,0 +1,70 @@
+// What a model writes: checkpoints, and models for other programs.
+
+import { resolve } from 'node:path'
+import { WaggleError } from '../../protocol/errors.ts'
+import { cardBase } from '../policy/export/card-base.ts'
+import { exportModel } from '../policy/export/export-model.ts'
+import { modelCard } from '../policy/export/model-card.ts'
+import { baseFacts } from '../policy/files/base-facts.ts'
+import type { FoundModel } from '../policy/sources/find.ts'
+import { createCheckpoints } from '../store/checkpoints/checkpoints.ts'
+import { nodeDisk as disk } from '../store/node-disk.ts'
+import { saveNode } from '../trainer/checkpoints/checkpointing.ts'
+import { EXPORT_TYPES, type Model } from './contract.ts'
+import type { LearningParts } from './learning.ts'
+
+interface FileParts extends LearningParts {
+  found: FoundModel
+  /** Folder that relative paths start from. */
+  base: string
+  now(): number
+}
+
+export function fileCalls({
+  policy,
+  engine,
+  found,
+  base,
+  now,
+  inTurn,
+}: FileParts): Pick<Model, 'save' | 'export'> {
+  const { spec } = policy
+  const { tokenizer } = policy.model
+  return {
+    save: (folder) =>
+      inTurn(async () => {
+        const checkpoints = await createCheckpoints(
+          { directory: resolve(base, folder), keep: 3 },
+          { disk, clock: now, log: () => {} },
+        )
+        const { lineage, version } = policy.reference()
+        const from = { ...found, ...(await baseFacts(found, { disk })) }
+        const saved = await saveNode(
+          { version, lineage, rounds: 0, counters: {}, learner: undefined, spec, base: from },
+          { trainer: engine, checkpoints },
+        )
+        return saved.directory
+      }),
+
+    async export(target, { adapterOnly = false, type = 'f32' } = {}) {
+      if (!EXPORT_TYPES.includes(type))
+        throw new WaggleError('E_USAGE', `type has to be ${EXPORT_TYPES.join(', ')}, not ${type}`)
+      const from = await cardBase(found, { disk })
+      const trained = await engine.weights()
+      const { version, lineage } = policy.reference()
+      await exportModel(
+        { ...policy.model, spec, weights: spec.adapter ? { ...policy.model.weights, ...trained } : trained },
+        {
+          ...{ target: resolve(base, target), dtype: type, bare: adapterOnly },
+          base: { name: from.hub ?? from.title, revision: found.commit },
+          card: modelCard({
+            base: from,
+            ...{ adapter: spec.adapter, bare: adapterOnly, dtype: type, step: version, lineage },
+            tokenizer: tokenizer.digest,
+          }),
+        },
+        { disk },
+      )
+    },
+  }
+}
