@@ -141,6 +141,15 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/policy',
     'daemon/store',
   ],
+  // Prints the contracts of the parts that have one.
+  'daemon/cli/schema': [
+    'protocol',
+    'daemon/agents',
+    'daemon/cli',
+    'daemon/config',
+    'daemon/control',
+    'daemon/platform',
+  ],
   'daemon/cli': [
     'protocol',
     'daemon/cli',

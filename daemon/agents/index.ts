@@ -10,3 +10,4 @@ export { type OpenEnvOptions, openOpenEnv } from './environments/openenv/openenv
 export { openGateway } from './gateway.ts'
 export { nameForClients, openServe, type ServeOptions } from './serve.ts'
 export type { Serving } from './serving/serving.ts'
+export { gatewayApi } from './serving/shapes.ts'

@@ -1,5 +1,6 @@
 // The config file of `waggle init`: every key as a comment, with its meaning, allowed values and default.
 
+import { SCHEMA_FILE } from '../config/json-schema.ts'
 import type { Key } from '../config/keys.ts'
 import { wrap } from './text/help-text.ts'
 
@@ -14,6 +15,7 @@ export function configTemplate(
   { preset }: TemplateOptions = {},
 ): string {
   const lines = [
+    `#:schema ./${SCHEMA_FILE}`,
     '# Waggle. Every key with its default; remove the # to change one.',
     '# `waggle config check` finds mistakes; `waggle config show --origin` prints each value and its source.',
   ]

@@ -14,6 +14,8 @@ export interface Option {
   /** Name of the value in help texts, such as DIR. A switch has none. */
   value?: string
   repeat?: boolean
+  /** Values that completion offers, if no config key says them. */
+  choices?: readonly string[]
   /** The config key that this option sets; a switch sets it to `sets`. */
   key?: string
   sets?: string

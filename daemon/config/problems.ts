@@ -2,6 +2,7 @@
 
 import type { z } from 'zod'
 import { WaggleError } from '../../protocol/errors.ts'
+import { issueText, type SchemaIssue } from '../../protocol/issue-text.ts'
 import { didYouMean } from '../../protocol/suggest.ts'
 import { safeText } from '../../protocol/text.ts'
 import { configSchema } from './schema.ts'
@@ -71,39 +72,13 @@ export function explain(issue: z.core.$ZodIssue, { originOf }: Layers): Problem[
       }
     })
   }
-  if (issue.code === 'invalid_value') {
-    const words = issue.values.map(String)
-    const given = typeof issue.input === 'string' ? didYouMean(issue.input, words) : ''
-    return [{ where, path, message: `must be one of ${words.join(', ')}.${given}` }]
-  }
-  if (issue.code === 'invalid_type') {
-    const wanted = (
-      {
-        int: 'a whole number',
-        number: 'a number',
-        string: 'a string',
-        boolean: 'true or false',
-        array: 'a list',
-        object: 'a table',
-      } as Record<string, string>
-    )[issue.expected]
-    return [{ where, path, message: `must be ${wanted ?? issue.expected}` }]
-  }
-  if (issue.code === 'too_small')
-    return [
-      {
-        where,
-        path,
-        message: `must be ${issue.inclusive ? 'at least' : 'above'} ${issue.minimum}${unitOf(issue.origin)}`,
-      },
-    ]
-  if (issue.code === 'too_big')
-    return [{ where, path, message: `must be at most ${issue.maximum}${unitOf(issue.origin)}` }]
-  return [{ where, path, message: issue.message }]
+  const given =
+    issue.code === 'invalid_value' && typeof issue.input === 'string'
+      ? didYouMean(issue.input, issue.values.map(String))
+      : ''
+  const text = issueText(issue as SchemaIssue)
+  return [{ where, path, message: issue.code === 'invalid_value' ? `${text}.${given}` : text }]
 }
-
-const unitOf = (origin: string): string =>
-  origin === 'string' ? ' characters' : origin === 'array' ? ' entries' : ''
 
 /** The keys that the schema knows at a path. */
 function siblings(path: readonly PropertyKey[]): string[] {

@@ -1,16 +1,21 @@
 // Reference pages, generated from the tables that the program itself uses: commands, config keys, error codes, metrics.
 // scripts/docs/write.ts writes them to docs/reference; a test checks that they are up to date.
 
+import { gatewayApi } from '../../daemon/agents/index.ts'
 import type { Command, Option } from '../../daemon/cli/contract.ts'
 import { GLOBAL_OPTIONS } from '../../daemon/cli/global-options.ts'
 import { MODEL_OPTIONS, NODE_OPTIONS, REMOTE, SAMPLING } from '../../daemon/cli/table/options.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'
 import { exitHelp } from '../../daemon/cli/text/help-text.ts'
+import { configJsonSchema } from '../../daemon/config/json-schema.ts'
 import { configKeys, configSections, type Key } from '../../daemon/config/keys.ts'
+import { controlApi } from '../../daemon/control/api/shapes.ts'
 import { VERIFIERS } from '../../plugins/tasks/verifiers/index.ts'
 import { METRICS } from '../../protocol/api/index.ts'
 import { ERROR_HELP } from '../../protocol/error-help.ts'
 import { ERROR_CODES, type ErrorCode } from '../../protocol/errors.ts'
+import { VERSION } from '../../protocol/package.ts'
+import { manPage } from './man.ts'
 
 const MADE =
   '<!-- Made by `node --import tsx scripts/docs/write.ts`. Edit the tables in the code, not this page. -->'
@@ -193,7 +198,7 @@ function metricsPage(): string[] {
   ]
 }
 
-/** File name -> text. */
+/** File name -> text. Schemas are what `waggle schema` prints. */
 export function referencePages(): Record<string, string> {
   const pages = {
     commands: commandsPage(),
@@ -201,7 +206,21 @@ export function referencePages(): Record<string, string> {
     errors: errorsPage(),
     metrics: metricsPage(),
   }
-  return Object.fromEntries(
-    Object.entries(pages).map(([name, lines]) => [`${name}.md`, `${lines.join('\n')}\n`]),
-  )
+  const schemas = {
+    'config.schema': configJsonSchema(),
+    'control-api': controlApi(VERSION),
+    'gateway-api': gatewayApi(),
+  }
+  return {
+    ...Object.fromEntries(
+      Object.entries(pages).map(([name, lines]) => [`${name}.md`, `${lines.join('\n')}\n`]),
+    ),
+    ...Object.fromEntries(
+      Object.entries(schemas).map(([name, schema]) => [
+        `${name}.json`,
+        `${JSON.stringify(schema, null, 2)}\n`,
+      ]),
+    ),
+    'waggle.1': manPage(),
+  }
 }

@@ -124,13 +124,13 @@ describe('rewards by turn', () => {
     const shape = /"turns" must be a list of up to 256 objects/
     for (const [turns, message] of [
       [[{ call: '0'.repeat(24), value: 1 }], /made no call 0{24}/],
-      [[{ call: 'x', value: 1 }], shape],
-      [[{ value: 1 }], shape],
+      [[{ call: 'x', value: 1 }], /"turns.0.call" must be the id of an answer/],
+      [[{ value: 1 }], /"turns.0.call" must be the id of an answer/],
       ['all', shape],
-      [[{ call: own, value: 'much' }], shape],
-      [[{ call: own, value: 1e308 }], shape],
+      [[{ call: own, value: 'much' }], /"turns.0.value" must be a number from -1000/],
+      [[{ call: own, value: 1e308 }], /"turns.0.value" must be a number from -1000/],
       [[{ call: own, value: 1, weight: 2 }], /no field "weight"/],
-      [[{ call: own, state: '' }], shape],
+      [[{ call: own, state: '' }], /"turns.0.state" must be a string of 1 to 256/],
       [[{ call: own }, { call: own }], /names the call [0-9a-f]{24} twice/],
       [Array.from({ length: 257 }, () => ({ call: own })), shape],
       [

@@ -243,7 +243,7 @@ describe('export', () => {
 })
 
 describe('completion', () => {
-  test.each(['bash', 'zsh', 'fish'])('%s knows every command', async (shell) => {
+  test.each(['bash', 'zsh', 'fish', 'powershell'])('%s knows every command', async (shell) => {
     const { stdout } = await waggle(['completion', shell])
     for (const { name } of COMMANDS) expect(stdout).toContain(name)
     expect(stdout).toContain(shell === 'fish' ? '-l origin' : '--origin')
@@ -267,5 +267,10 @@ describe('completion', () => {
     expect(complete('config', 'ch')).toBe('check')
     expect(complete('top', '--re')).toBe('--replay --read-only')
     expect(complete('--home', '/tmp', 'conf')).toContain('config')
+    expect(complete('up', '--preset', '')).toBe('tiny standard large gpu')
+    expect(complete('logs', '--level', 'w')).toBe('warn')
+    expect(complete('up', '--set', 'engine.dev')).toBe('engine.device=')
+    // Bash splits words at `=`.
+    expect(complete('up', '--set', 'engine.device', '=', 'cp')).toBe('cpu')
   })
 })

@@ -226,6 +226,17 @@ describe('events', () => {
   })
 })
 
+test('the OpenAPI document has every route that is answered, and each with its body', async () => {
+  const { paths } = JSON.parse((await ask('GET', '/v1/openapi.json')).body) as {
+    paths: Record<string, Record<string, { requestBody?: object }>>
+  }
+  const { hint } = JSON.parse((await ask('GET', '/v1/nope')).body) as { hint: string }
+  expect(Object.keys(paths).sort()).toEqual(hint.match(/\/[\w./]+\w/g)!.sort())
+  for (const methods of Object.values(paths))
+    for (const [method, { requestBody }] of Object.entries(methods))
+      expect(requestBody !== undefined).toBe(method === 'post')
+})
+
 test('metrics are in Prometheus text form', async () => {
   node.advance(10)
   freshSnapshot()

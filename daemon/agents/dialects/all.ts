@@ -22,17 +22,20 @@ export interface Dialects {
   questions: ReadonlyMap<string, (body: Body, asker: Asker) => object>
 }
 
+const CREATE: Readonly<Record<string, (options: DialectOptions, parts: AllParts) => Dialect>> = {
+  '/v1/chat/completions': createChat,
+  '/v1/responses': createResponses,
+  '/v1/completions': createCompletions,
+  '/v1/messages': createMessages,
+  '/inference/v1/generate': createGenerate,
+  '/api/chat': createOllamaChat,
+  '/api/generate': createOllamaGenerate,
+}
+export const DIALECT_PATHS: readonly string[] = Object.keys(CREATE)
+
 export function createDialects(options: DialectOptions, parts: AllParts): Dialects {
   return {
-    dialects: new Map([
-      ['/v1/chat/completions', createChat(options, parts)],
-      ['/v1/responses', createResponses(options, parts)],
-      ['/v1/completions', createCompletions(options, parts)],
-      ['/v1/messages', createMessages(options, parts)],
-      ['/inference/v1/generate', createGenerate(options, parts)],
-      ['/api/chat', createOllamaChat(options, parts)],
-      ['/api/generate', createOllamaGenerate(options, parts)],
-    ]),
+    dialects: new Map(Object.entries(CREATE).map(([path, create]) => [path, create(options, parts)])),
     questions: new Map([['/v1/messages/count_tokens', createCountTokens(options, parts)]]),
   }
 }

@@ -12,6 +12,7 @@ import { type Listener, openListener, requireMethod } from './listener.ts'
 import type { ModelCalls } from './model-calls.ts'
 import { callsOf, openRequest, outcomeIn, rewardIn, stateOf } from './rollouts.ts'
 import type { Serving } from './serving.ts'
+import { gatewayApi } from './shapes.ts'
 
 export interface ServerOptions {
   listen: string
@@ -99,6 +100,7 @@ export async function openServer(
   }
 
   const answer = async (request: IncomingMessage, response: ServerResponse, path: string): Promise<void> => {
+    if (path === '/openapi.json') return sendJson(response, 200, gatewayApi())
     if (path === '/v1/rollouts') {
       requireMethod(request, 'POST')
       return await open(request, response)

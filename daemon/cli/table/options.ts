@@ -77,6 +77,7 @@ export const RUN_OPTIONS: readonly Option[] = [
   {
     name: 'log-format',
     value: 'FORMAT',
+    choices: ['text', 'json'],
     summary: 'text or json (default: text on a terminal, otherwise json)',
   },
 ]

@@ -34,7 +34,8 @@ export const SET_UP: readonly Command[] = [
     name: 'init',
     group: 'Set up',
     summary: 'write a config file that explains every key',
-    details: 'Optional: without a config file the same defaults apply.',
+    details:
+      'Optional: without a config file the same defaults apply. Beside it goes its JSON schema, which the first line names for editors.',
     options: [
       {
         name: 'preset',
@@ -109,10 +110,32 @@ export const SET_UP: readonly Command[] = [
     group: 'Set up',
     summary: 'print a completion script for the shell',
     arguments: [
-      { name: 'shell', summary: 'bash, zsh or fish', required: true, choices: ['bash', 'zsh', 'fish'] },
+      {
+        name: 'shell',
+        summary: 'bash, zsh, fish or powershell',
+        required: true,
+        choices: ['bash', 'zsh', 'fish', 'powershell'],
+      },
     ],
     examples: [['source <(waggle completion bash)', 'enable it in this shell']],
     load: () => import('../commands/set-up/completion.ts'),
+  },
+  {
+    name: 'schema',
+    group: 'Set up',
+    summary: 'print a contract for programs, as JSON',
+    details:
+      'config: the JSON schema of config.toml. control, gateway: OpenAPI documents. A node serves its own at /v1/openapi.json, and its gateway at /openapi.json.',
+    arguments: [
+      {
+        name: 'what',
+        summary: 'config, control or gateway',
+        required: true,
+        choices: ['config', 'control', 'gateway'],
+      },
+    ],
+    examples: [['waggle schema control > control.json', 'for a generator of clients']],
+    load: () => import('../schema/command.ts'),
   },
   {
     name: 'help',

@@ -100,10 +100,16 @@ export const USE_MODEL: readonly Command[] = [
       },
     ],
     options: [
-      { name: 'format', value: 'FORMAT', summary: 'run: csv (the default) or jsonl' },
+      {
+        name: 'format',
+        value: 'FORMAT',
+        choices: ['csv', 'jsonl'],
+        summary: 'run: csv (the default) or jsonl',
+      },
       {
         name: 'dtype',
         value: 'DTYPE',
+        choices: ['f32', 'bf16', 'f16', 'q8_0'],
         summary: 'model, adapter: f32 (the default), bf16 or f16; q8_0 for a .gguf file',
       },
       { name: 'force', summary: 'model, adapter: write into a folder that is not empty, or over a file' },

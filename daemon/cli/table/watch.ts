@@ -95,6 +95,7 @@ export const WATCH: readonly Command[] = [
       {
         name: 'level',
         value: 'LEVEL',
+        choices: ['error', 'warn', 'info', 'debug'],
         summary: 'lowest level shown: error, warn, info (the default) or debug',
       },
       { name: 'filter', value: 'TEXT', summary: 'only lines that contain this text' },

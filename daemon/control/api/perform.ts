@@ -12,8 +12,8 @@ import {
 import { WaggleError } from '../../../protocol/errors.ts'
 import { parseBody, readBody, sendJson } from '../../http/index.ts'
 import type { CallOptions, NodeControl } from '../node/node.ts'
-import { checkRequest } from './check.ts'
 import { errorBody } from './errors.ts'
+import { checkRequest } from './shapes.ts'
 
 interface PerformParts {
   node: NodeControl

@@ -14,6 +14,7 @@ import type { SeriesRecorder } from '../journal/series.ts'
 import type { NodeControl } from '../node/node.ts'
 import { streamEvents } from './event-stream.ts'
 import { PROMETHEUS_TYPE, prometheusText } from './prometheus.ts'
+import { controlApi } from './shapes.ts'
 
 /** At most four snapshots per second and reader. */
 const SNAPSHOT_MIN_INTERVAL_MS = 250
@@ -100,6 +101,9 @@ export function createRoutes(
         { events: node.events, snapshot, clock, signal: closing },
       )
     },
+
+    '/v1/openapi.json': (_url, _request, response) =>
+      sendJson(response, 200, controlApi(snapshot().node.version)),
 
     '/metrics': (_url, _request, response) => {
       response.writeHead(200, { 'content-type': PROMETHEUS_TYPE })

@@ -2,9 +2,10 @@
 // file, the same defaults apply.
 
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { didYouMean } from '../../../../protocol/suggest.ts'
+import { configJsonSchema, SCHEMA_FILE } from '../../../config/json-schema.ts'
 import { configKeys, configSections } from '../../../config/keys.ts'
 import { PRESET_NAMES, type PresetName, proposePreset } from '../../../config/presets.ts'
 import { configTemplate } from '../../config-template.ts'
@@ -22,6 +23,7 @@ export async function run(context: Context): Promise<number> {
   try {
     mkdirSync(dirname(config), { recursive: true })
     writeFileSync(config, configTemplate(configKeys(), configSections(), { preset }))
+    writeFileSync(join(dirname(config), SCHEMA_FILE), `${JSON.stringify(configJsonSchema(), null, 2)}\n`)
   } catch (cause) {
     throw new WaggleError('E_HOME', `cannot write ${config}: ${(cause as Error).message}`, {
       hint: 'Check the permissions of the folder, or choose another --home.',
