@@ -159,6 +159,17 @@ export interface TrainingInfo {
   learningRate?: number
   /** Policy versions between sampling and training, over the last batch. */
   staleness?: { p50: number; p95: number }
+  /** Since this process started; absent without a value. */
+  distributions?: {
+    /** Versions that each group of a batch was old. */
+    staleness?: Distribution
+    /** Tokens of own completions. */
+    completionTokens?: Distribution
+    /** Seconds that a step trained. */
+    stepSeconds?: Distribution
+  }
+  /** Tokens sampled and trained on since this process started. */
+  tokens?: { sampled: number; trained: number }
   /** Own and foreign groups of the last batch (I and J). */
   batch?: { own: number; foreign: number; rollouts: number }
   generateTokensPerSecond?: number
@@ -176,6 +187,13 @@ export interface TrainingInfo {
 }
 
 /** [ms since the epoch, step, value] */
+/** How many values lie above the bound before and at or below each bound; the last count is of those above all. */
+export interface Distribution {
+  bounds: number[]
+  counts: number[]
+  sum: number
+}
+
 export type SeriesPoint = [time: number, step: number, value: number]
 
 export interface Evaluation {
@@ -446,6 +464,8 @@ export interface MachineInfo {
   stateBytes?: number
   /** CPU used by this process, in cores. */
   cpuCores?: number
+  /** Processor seconds that this process has used since it started. */
+  cpuSeconds?: number
   /** Maximum recent delay of the main thread's event loop. */
   loopLagMs?: number
   device?: {

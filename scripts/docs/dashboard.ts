@@ -19,7 +19,7 @@ const ROWS: ReadonlyArray<{ title: string; panels: PanelPlan[] }> = [
       { title: 'Held-out accuracy', series: ['eval_accuracy'], kind: 'stat' },
       { title: 'Peers', series: ['peers', 'peers_known'], kind: 'stat' },
       { title: 'Alerts', series: ['alerts', 'degraded', 'paused'], kind: 'stat' },
-      { title: 'Checkpoint age', series: ['checkpoint_age'], kind: 'stat' },
+      { title: 'Last checkpoint', series: ['checkpoint_time'], kind: 'stat' },
     ],
   },
   {
@@ -38,7 +38,7 @@ const ROWS: ReadonlyArray<{ title: string; panels: PanelPlan[] }> = [
       { title: 'Entropy', series: ['entropy'] },
       { title: 'Gradient norm', series: ['gradient_norm'] },
       { title: 'Clipped, effective sample size', series: ['clipped', 'ess'] },
-      { title: 'Off-policy age', series: ['staleness'] },
+      { title: 'Off-policy age, 95th percentile', series: ['staleness'] },
       { title: 'Loss', series: ['loss'] },
     ],
   },
@@ -66,14 +66,14 @@ const ROWS: ReadonlyArray<{ title: string; panels: PanelPlan[] }> = [
     panels: [
       { title: 'Tokens per second', series: ['generate_speed', 'train_speed'] },
       { title: 'Memory', series: ['rss'] },
-      { title: 'CPU', series: ['cpu'] },
+      { title: 'CPU', series: ['cpu', 'cpu_seconds'] },
       { title: 'Disk', series: ['disk_free', 'state_bytes'] },
       { title: 'Seconds of a step by phase', series: ['phase'] },
     ],
   },
 ]
 
-const UNITS: Record<string, string> = { s: 's', B: 'bytes' }
+const UNITS: Record<string, string> = { s: 's', B: 'bytes', unix: 'dateTimeFromNow' }
 const SHARES = /ratio|accuracy|reward$/
 /** May be below zero. */
 const SIGNED = new Set(['loss', 'sharing_effect', 'sharing_low', 'sharing_high'])
@@ -163,8 +163,11 @@ function panel(id: number, { title, series, kind }: PanelPlan, gridPos: object):
 /** Counters are shown by how fast they grow, except where the count itself is the point. */
 function expression({ name, kind, unit }: Metric, how: PanelPlan['kind']): string {
   const selected = `${name}{instance=~"$instance"}`
+  if (kind === 'histogram')
+    return `histogram_quantile(0.95, sum by (le, instance) (rate(${name}_bucket{instance=~"$instance"}[5m])))`
+  if (unit === 'unix') return `1000 * ${selected}`
   if (kind !== 'counter' || how === 'stat') return selected
-  return unit === 'B' ? `rate(${selected}[5m])` : `60 * rate(${selected}[5m])`
+  return unit === 'B' || unit === 's' ? `rate(${selected}[5m])` : `60 * rate(${selected}[5m])`
 }
 
 function unitOf({ name, unit, kind }: Metric): string {
@@ -177,7 +180,6 @@ const LABELS: Record<string, string> = {
   trained_last_hour: 'origin',
   accuracy: 'task',
   eval_task_accuracy: 'task',
-  staleness: 'quantile',
   batch: 'origin',
   pool: 'origin',
   trained: 'origin',

@@ -24,6 +24,7 @@ prometheus_config() {
   local place
   place=$(mktemp -d)
   touch "$place/token"
+  cp prometheus/alerts.yml "$place"
   sed "s#credentials_file: .*#credentials_file: $place/token#" prometheus/prometheus.yml >"$place/prometheus.yml"
   promtool check config "$place/prometheus.yml"
   local status=$?
@@ -50,6 +51,7 @@ check 'system unit' systemd-analyze systemd-analyze verify ./waggle.service
 check 'exposure of the system unit at most 4.0 of 10' systemd-analyze \
   systemd-analyze security --offline=true --threshold=40 ./waggle.service
 check 'Prometheus configuration' promtool prometheus_config
+check 'alert rules' promtool promtool test rules prometheus/alerts.test.yml
 check 'queries of the Grafana dashboard' promtool dashboard_queries
 check 'compose file' docker-compose docker-compose -f compose.yaml config --quiet
 exit $failed

@@ -33,7 +33,9 @@ test('the dashboard in the repository is the one that the code makes', () => {
 test('every metric is on the dashboard, and the dashboard has no other', () => {
   const used = new Set(
     board.panels.flatMap(({ targets = [] }) =>
-      targets.flatMap(({ expr }) => expr.match(/waggle_\w+/g) ?? []),
+      targets.flatMap(({ expr }) =>
+        (expr.match(/(waggle|process)_\w+/g) ?? []).map((name) => name.replace(/_bucket$/, '')),
+      ),
     ),
   )
   expect([...used].sort()).toEqual(METRICS.map(({ name }) => name).sort())
@@ -58,7 +60,8 @@ test('labels in legends are labels that the metric has', () => {
   node.advance(60)
   const text = prometheusText(node.snapshot())
   for (const { expr, legendFormat } of board.panels.flatMap(({ targets = [] }) => targets)) {
-    const [name] = /waggle_\w+/.exec(expr)!
+    const [name] = /(?:waggle|process)_\w+/.exec(expr)!
+    if (name.endsWith('_bucket')) continue
     const line = text.split('\n').find((row) => row.startsWith(`${name}{`) || row.startsWith(`${name} `))
     if (!line) continue
     const labels = [...line.matchAll(/(\w+)="/g)].map(([, label]) => label)
@@ -73,7 +76,7 @@ test('metrics are named as Prometheus wants them', () => {
   expect(new Set(METRICS.map(({ name }) => name)).size).toBe(METRICS.length)
   expect(new Set(METRICS.map(({ series }) => series)).size).toBe(METRICS.length)
   for (const { name, kind, help } of METRICS) {
-    expect(name).toMatch(/^waggle_[a-z][a-z0-9_]*$/)
+    expect(name).toMatch(/^(waggle|process)_[a-z][a-z0-9_]*$/)
     expect(name.endsWith('_total')).toBe(kind === 'counter')
     expect(help.length).toBeGreaterThan(5)
   }

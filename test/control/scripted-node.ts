@@ -244,6 +244,11 @@ export function createScriptedNode({
         gradientNorm: 0.42,
         learningRate: 1e-4,
         staleness: { p50: 2, p95: 6 },
+        tokens: { sampled: step * 1368, trained: step * 2736 },
+        distributions: {
+          staleness: { bounds: [1, 4], counts: [step, step, 0], sum: step * 4 },
+          completionTokens: { bounds: [32], counts: [step * 60, step * 4], sum: step * 1368 },
+        },
         batch: { own: 4, foreign: 4, rollouts: 64 },
         generateTokensPerSecond: 1140,
         trainTokensPerSecond: 6120,

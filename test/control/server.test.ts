@@ -243,10 +243,13 @@ test('metrics are in Prometheus text form', async () => {
   const { body, headers } = await ask('GET', '/metrics')
   expect(headers['content-type']).toContain('text/plain; version=0.0.4')
   expect(body).toMatch(/^waggle_training_steps_total 10$/m)
+  expect(body).toMatch(/^waggle_training_staleness_versions_bucket\{le="4"\} 20$/m)
+  expect(body).toMatch(/^waggle_training_staleness_versions_bucket\{le="\+Inf"\} 20$/m)
+  expect(body).toMatch(/^waggle_training_staleness_versions_count 20$/m)
   expect(body).toMatch(/^waggle_groups_trained_total\{origin="foreign"\} 20$/m)
   for (const line of body.trimEnd().split('\n')) {
     expect(line).toMatch(
-      /^(# (HELP|TYPE) waggle_\w+ .+|waggle_\w+(\{[a-z_]+="[^"\n]*"(,[a-z_]+="[^"\n]*")*\})? -?[\d.e+-]+)$/,
+      /^(# (HELP|TYPE) (waggle|process)_\w+ .+|(waggle|process)_\w+(\{[a-z_]+="[^"\n]*"(,[a-z_]+="[^"\n]*")*\})? -?[\d.e+-]+)$/,
     )
   }
 })

@@ -25,6 +25,11 @@ export function watchMachine(): () => MachineInfo {
     return Math.min(cpu.cores, availableParallelism())
   }
 
+  const cpuSeconds = (): number => {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1e6
+  }
+
   const loopLagMs = (): number => {
     const worst = Math.max(0, lag.max / 1e6 - LAG_EVERY_MS)
     const told = Math.max(worst, lagBefore)
@@ -42,6 +47,7 @@ export function watchMachine(): () => MachineInfo {
       freeMemoryBytes: freemem(),
       totalMemoryBytes: totalmem(),
       cpuCores: cpuCores(),
+      cpuSeconds: cpuSeconds(),
       loopLagMs: loopLagMs(),
     }
   }

@@ -12,6 +12,7 @@ import type {
 import { type Group, scoresOf } from '../../../protocol/train/index.ts'
 import type { TrainedOnRecord } from '../../trainer/trained-on.ts'
 import type { TrainedOn } from '../../trainer/update.ts'
+import { createTotals } from './totals.ts'
 
 /** Number of own groups that count as recent. */
 const RECENT_GROUPS = 96
@@ -102,6 +103,7 @@ export function createTelemetry(
   const generation: Work[] = []
   const trained: Work[] = []
   const counters: Counters = { generated: 0, published: 0 }
+  const totals = createTotals()
   let last: (StepFacts & { learningRate: number }) | undefined
   let lastRound: { seconds: number } | undefined
   let lastCheckpoint: CheckpointInfo | undefined
@@ -126,6 +128,7 @@ export function createTelemetry(
       const scores = scoresOf(group)
       if (scores.length === 0) return
       sinceStep.push(mean(scores))
+      totals.group(rollouts.map(({ tokens }) => tokens.length))
       recent.push({
         task: prompt.task,
         rewards: scores,
@@ -137,11 +140,13 @@ export function createTelemetry(
 
     round({ seconds, tokens }) {
       generation.push({ at: now(), tokens, seconds })
+      totals.round(tokens)
       lastRound = { seconds }
     },
 
     step(facts, learningRate) {
       last = { ...facts, learningRate }
+      totals.step(facts)
       trained.push({ at: now(), tokens: facts.realTokens, seconds: facts.seconds })
       if (!facts.rolledBack) trainedOn.add(facts.trainedOn)
       // Not the mean over recent groups: its points would share groups, and noise would look like a trend.
@@ -184,6 +189,7 @@ export function createTelemetry(
         rewardSeries: rewards,
         ...(generated === undefined ? {} : { generateTokensPerSecond: generated }),
         ...(trainRate === undefined ? {} : { trainTokensPerSecond: trainRate }),
+        ...totals.read(),
         ...(last && lastStep(last, lastRound)),
       }
     },

@@ -1,7 +1,7 @@
 // One metric: its name, its meaning, and where its value is in a snapshot.
 
 import { MAX_METRIC_LABELS } from '../requests.ts'
-import type { Snapshot } from '../snapshot.ts'
+import type { Distribution, Snapshot } from '../snapshot.ts'
 
 export interface Reading {
   labels?: Record<string, string>
@@ -12,12 +12,15 @@ export interface Metric {
   name: string
   /** Short name for charts, and for /v1/series. */
   series: string
-  kind: 'gauge' | 'counter'
+  kind: 'gauge' | 'counter' | 'histogram'
   unit: string
   help: string
   /** True if its label values come and go, so no history is kept. */
   passing?: true
+  /** For charts, and for /metrics unless it is a histogram. */
   read(snapshot: Snapshot): number | Reading[] | undefined
+  /** Of a histogram. */
+  distribution?(snapshot: Snapshot): Distribution | undefined
 }
 
 export const gauge = (
@@ -49,6 +52,18 @@ export const counter = (
   help,
   read,
 })
+
+/** `read` is what charts show of it. */
+export const histogram = (
+  series: string,
+  name: string,
+  unit: string,
+  help: string,
+  { distribution, read }: { distribution: NonNullable<Metric['distribution']>; read: Metric['read'] },
+): Metric => ({ name: `waggle_${name}`, series, kind: 'histogram', unit, help, read, distribution })
+
+/** A metric under the name that every program's has, such as `process_cpu_seconds_total`. */
+export const standard = (name: string, metric: Metric): Metric => ({ ...metric, name })
 
 /** One reading per key; keys beyond the limit are summed as `other`. */
 export function labelled(label: string, values: Record<string, number> | undefined): Reading[] | undefined {

@@ -1,15 +1,18 @@
 // Metrics of the node itself: its state, checkpoints, machine and plugins.
 
 import { LIMIT_NAMES } from '../snapshot.ts'
-import { gauge, type Metric } from './metric.ts'
+import { counter, gauge, type Metric, standard } from './metric.ts'
 
 export const NODE_METRICS: readonly Metric[] = [
-  gauge(
-    'up_seconds',
-    'node_uptime_seconds',
-    's',
-    'Time since the daemon started',
-    (s) => (s.time - s.node.startedAt) / 1000,
+  standard(
+    'process_start_time_seconds',
+    gauge(
+      'started',
+      'started',
+      'unix',
+      'When the daemon started, in seconds since 1970',
+      (s) => s.node.startedAt / 1000,
+    ),
   ),
   gauge('paused', 'node_paused', '', '1 while the operator has paused the node', (s) =>
     s.state === 'PAUSED' ? 1 : 0,
@@ -35,11 +38,11 @@ export const NODE_METRICS: readonly Metric[] = [
   ),
   gauge('alerts', 'node_alerts', '', 'Things an operator should look at', (s) => s.alerts?.length),
   gauge(
-    'checkpoint_age',
-    'checkpoint_age_seconds',
-    's',
-    'Time since the last checkpoint',
-    (s) => s.checkpoint && (s.time - s.checkpoint.time) / 1000,
+    'checkpoint_time',
+    'checkpoint_timestamp_seconds',
+    'unix',
+    'When the last checkpoint was saved, in seconds since 1970',
+    (s) => s.checkpoint && s.checkpoint.time / 1000,
   ),
   gauge(
     'checkpoint_step',
@@ -48,7 +51,14 @@ export const NODE_METRICS: readonly Metric[] = [
     'Step of the last checkpoint',
     (s) => s.checkpoint?.step,
   ),
-  gauge('rss', 'process_resident_bytes', 'B', 'Memory of the daemon', (s) => s.machine?.rssBytes),
+  standard(
+    'process_resident_memory_bytes',
+    gauge('rss', 'rss', 'B', 'Memory of the daemon', (s) => s.machine?.rssBytes),
+  ),
+  standard(
+    'process_cpu_seconds_total',
+    counter('cpu_seconds', 'cpu', 's', 'Processor time of the daemon', (s) => s.machine?.cpuSeconds),
+  ),
   gauge('cpu', 'process_cpu_cores', 'cores', 'CPU used by the daemon', (s) => s.machine?.cpuCores),
   gauge(
     'loop_lag',

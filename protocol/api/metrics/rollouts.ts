@@ -1,14 +1,24 @@
 // Metrics of rollouts and of groups, own and foreign.
 
-import { counter, gauge, labelled, type Metric } from './metric.ts'
+import { counter, gauge, histogram, labelled, type Metric } from './metric.ts'
 
 export const ROLLOUT_METRICS: readonly Metric[] = [
-  gauge(
+  histogram(
     'completion_tokens',
     'rollout_completion_tokens',
     'tokens',
-    'Mean length of recent own completions',
-    (s) => s.training?.completionTokens,
+    'Length of own completions; as a series, the mean of recent ones',
+    {
+      distribution: (s) => s.training?.distributions?.completionTokens,
+      read: (s) => s.training?.completionTokens,
+    },
+  ),
+  counter(
+    'sampled_tokens',
+    'rollout_tokens',
+    'tokens',
+    'Tokens sampled since the daemon started',
+    (s) => s.training?.tokens?.sampled,
   ),
   gauge(
     'truncated',
@@ -19,7 +29,7 @@ export const ROLLOUT_METRICS: readonly Metric[] = [
   ),
   gauge(
     'generate_speed',
-    'generate_tokens_per_second',
+    'rollout_tokens_per_second',
     'tok/s',
     'Tokens sampled per second',
     (s) => s.training?.generateTokensPerSecond,
@@ -94,7 +104,7 @@ export const ROLLOUT_METRICS: readonly Metric[] = [
   ),
   counter(
     'dropped_texts',
-    'texts_dropped',
+    'groups_dropped_texts',
     'completions',
     "Peers' completions that this node's tokenizer cannot represent",
     (s) => s.rollouts?.droppedTexts,

@@ -5,14 +5,14 @@ import { gauge, type Metric } from './metric.ts'
 export const SHARING_METRICS: readonly Metric[] = [
   gauge(
     'trained_peers',
-    'trained_peers',
+    'sharing_trained_peers',
     'peers',
     'Peers whose groups the model has been trained on',
     (s) => s.rollouts?.trainedPeers,
   ),
   gauge(
     'trained_last_hour',
-    'trained_last_hour_groups',
+    'sharing_trained_last_hour_groups',
     'groups',
     'Groups that the model was trained on in the last hour, by origin',
     (s) =>
@@ -23,7 +23,7 @@ export const SHARING_METRICS: readonly Metric[] = [
   ),
   gauge(
     'trained_peers_last_hour',
-    'trained_last_hour_peers',
+    'sharing_trained_last_hour_peers',
     'peers',
     'Peers whose groups the model was trained on in the last hour',
     (s) => s.rollouts?.trainedLastHour?.peers,

@@ -26,13 +26,13 @@ export const SWARM_METRICS: readonly Metric[] = [
   counter('bytes_in', 'swarm_received_bytes', 'B', 'Bytes from peers', (s) => s.swarm?.bytesIn),
   counter('bytes_out', 'swarm_sent_bytes', 'B', 'Bytes to peers', (s) => s.swarm?.bytesOut),
   {
-    ...counter('peer_bytes_in', 'peer_received_bytes', 'B', 'Bytes from each connected peer', (s) =>
+    ...counter('peer_bytes_in', 'swarm_peer_received_bytes', 'B', 'Bytes from each connected peer', (s) =>
       byPeer(s, (peer) => peer.bytesIn),
     ),
     passing: true,
   },
   {
-    ...counter('peer_bytes_out', 'peer_sent_bytes', 'B', 'Bytes to each connected peer', (s) =>
+    ...counter('peer_bytes_out', 'swarm_peer_sent_bytes', 'B', 'Bytes to each connected peer', (s) =>
       byPeer(s, (peer) => peer.bytesOut),
     ),
     passing: true,

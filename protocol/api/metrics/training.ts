@@ -1,6 +1,6 @@
 // Metrics of training and evaluation.
 
-import { counter, gauge, labelled, type Metric } from './metric.ts'
+import { counter, gauge, histogram, labelled, type Metric } from './metric.ts'
 
 const last = <T>(items: readonly T[] | undefined): T | undefined => items?.[items.length - 1]
 
@@ -14,7 +14,7 @@ export const TRAINING_METRICS: readonly Metric[] = [
   ),
   gauge(
     'policy_version',
-    'policy_version',
+    'training_policy_version',
     '',
     "Policy version since the lineage's start",
     (s) => s.model?.policy.version,
@@ -39,6 +39,16 @@ export const TRAINING_METRICS: readonly Metric[] = [
     '',
     'Held-out accuracy, mean over tasks',
     (s) => last(s.evaluations)?.accuracy,
+  ),
+  gauge(
+    'eval_time',
+    'eval_timestamp_seconds',
+    'unix',
+    'When held-out accuracy was last measured, in seconds since 1970',
+    (s) => {
+      const newest = last(s.evaluations)
+      return newest && newest.time / 1000
+    },
   ),
   gauge('eval_task_accuracy', 'eval_task_accuracy', '', 'Held-out accuracy, by task', (s) =>
     labelled('task', last(s.evaluations)?.tasks),
@@ -80,17 +90,24 @@ export const TRAINING_METRICS: readonly Metric[] = [
     (s) => s.training?.gradientNorm,
   ),
   gauge('learning_rate', 'training_learning_rate', '', 'AdamW step size', (s) => s.training?.learningRate),
-  gauge(
+  histogram(
     'staleness',
     'training_staleness_versions',
     'versions',
-    'Policy versions between sampling and training',
-    (s) =>
-      s.training?.staleness && [
-        { labels: { quantile: '0.5' }, value: s.training.staleness.p50 },
-        { labels: { quantile: '0.95' }, value: s.training.staleness.p95 },
-      ],
+    'Policy versions between sampling and training of a group; as a series, quantiles of the last batch',
+    {
+      distribution: (s) => s.training?.distributions?.staleness,
+      read: (s) =>
+        s.training?.staleness && [
+          { labels: { quantile: '0.5' }, value: s.training.staleness.p50 },
+          { labels: { quantile: '0.95' }, value: s.training.staleness.p95 },
+        ],
+    },
   ),
+  histogram('step_seconds', 'training_step_seconds', 's', 'Time that a step trained; as a series, the last', {
+    distribution: (s) => s.training?.distributions?.stepSeconds,
+    read: (s) => s.training?.phases?.find(({ name }) => name === 'train')?.seconds,
+  }),
   gauge(
     'batch',
     'training_batch_groups',
@@ -104,10 +121,17 @@ export const TRAINING_METRICS: readonly Metric[] = [
   ),
   gauge(
     'train_speed',
-    'train_tokens_per_second',
+    'training_tokens_per_second',
     'tok/s',
     'Tokens trained on per second',
     (s) => s.training?.trainTokensPerSecond,
+  ),
+  counter(
+    'trained_tokens',
+    'training_tokens',
+    'tokens',
+    'Tokens trained on since the daemon started',
+    (s) => s.training?.tokens?.trained,
   ),
   gauge('phase', 'training_phase_seconds', 's', 'Duration of each phase of the last step', (s) =>
     labelled(
