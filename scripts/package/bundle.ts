@@ -38,7 +38,7 @@ const name = `waggle-${version}-${process.platform}-${process.arch}`
 const folder = join(out, name)
 
 /** What is read by people, compilers and debuggers only. */
-const UNUSED = /\.(map|d\.[cm]?ts|md|markdown|flow|tsbuildinfo)$/i
+const UNUSED = /\.(map|[cm]?tsx?|md|markdown|flow|tsbuildinfo)$/i
 const UNUSED_FOLDERS = new Set(['test', 'tests', '__tests__', '.github', 'umd'])
 
 const LAUNCHER = `#!/bin/sh

@@ -63,6 +63,7 @@ try {
   put('DEBIAN/postinst', AFTER, 0o755)
   put('usr/lib/sysusers.d/waggle.conf', USERS)
   put('lib/systemd/system/waggle.service', readFileSync(join(ROOT, 'scripts/service/waggle.service'), 'utf8'))
+  put('usr/share/man/man1/waggle.1', readFileSync(join(ROOT, 'docs/reference/waggle.1'), 'utf8'))
   mkdirSync(join(tree, 'usr/bin'), { recursive: true })
   symlinkSync('../lib/waggle/waggle', join(tree, 'usr/bin/waggle'))
   cpSync(folder, join(tree, 'usr/lib/waggle'), { recursive: true, verbatimSymlinks: true })

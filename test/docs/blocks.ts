@@ -8,6 +8,8 @@ export const ROOT = resolve(import.meta.dirname, '../..')
 /** Every page that a reader may type from, relative to the root. */
 export const PAGES: readonly string[] = [
   'README.md',
+  'llms.txt',
+  'CHANGELOG.md',
   'CONTRIBUTING.md',
   'SECURITY.md',
   ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })

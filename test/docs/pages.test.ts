@@ -1,7 +1,7 @@
 // What documents refer to exists: links, sections, config keys, commands with their options, npm scripts, paths.
 
 import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, matchesGlob } from 'node:path'
 import { parse as parseToml } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
 import { parseCommandLine } from '../../daemon/cli/parse.ts'
@@ -17,9 +17,10 @@ const { scripts: SCRIPTS, files: PACKED } = JSON.parse(readFileSync(join(ROOT, '
   scripts: object
   files: string[]
 }
-/** Whether npm packs a path; README.md and LICENSE are always packed. */
+/** Whether npm packs a path; README.md and LICENSE are always packed. `!docs/results/*.jsonl` leaves files out. */
 const isPacked = (path: string): boolean =>
-  [...PACKED, 'README.md', 'LICENSE'].some((name) => path === name || path.startsWith(`${name}/`))
+  [...PACKED, 'README.md', 'LICENSE'].some((name) => path === name || path.startsWith(`${name}/`)) &&
+  !PACKED.some((name) => name.startsWith('!') && matchesGlob(path, name.slice(1)))
 /** Programs that the documents use beside Waggle, npm and Node. */
 const OTHERS =
   /^(\.\/waggle\S*|tar|alias|cat|cd|cp|curl|docker|git|mkdir|rm|source|ssh|sudo|systemctl|python|vllm|llama-server) /
