@@ -26,10 +26,11 @@ try {
   const path = join(out, 'package.json')
   const { publishAs, ...manifest } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>
   // What it was built with is of no use to who installs it.
-  const { scripts, devDependencies: _, ...rest } = manifest as { scripts: Record<string, string> } & Record<
-    string,
-    unknown
-  >
+  const {
+    scripts,
+    devDependencies: _,
+    ...rest
+  } = manifest as { scripts: Record<string, string> } & Record<string, unknown>
   const { preinstall } = scripts
   const published = { ...rest, name: publishAs, scripts: { preinstall } }
   writeFileSync(path, `${JSON.stringify(published, null, 2)}\n`)
