@@ -39,6 +39,12 @@ const SHARED = [
   ['Sampling options', SAMPLING],
 ] as const
 
+/** Model options are node options. */
+const sharedList = (options: readonly Option[]): string[] =>
+  options === MODEL_OPTIONS
+    ? [`${options.map(({ name }) => `\`--${name}\``).join(', ')}: [node options](#node-options).`]
+    : optionList(options)
+
 function optionLines(options: readonly Option[]): string[] {
   let own = [...options]
   const links: string[] = []
@@ -86,7 +92,7 @@ function commandsPage(): string[] {
     '## Options that every command takes',
     '',
     ...optionList(GLOBAL_OPTIONS),
-    ...SHARED.flatMap(([title, options]) => ['', `## ${title}`, '', ...optionList(options)]),
+    ...SHARED.flatMap(([title, options]) => ['', `## ${title}`, '', ...sharedList(options)]),
     ...COMMANDS.flatMap(commandSection),
   ]
 }
