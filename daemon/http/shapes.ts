@@ -34,10 +34,8 @@ export interface Operation {
   summary: string
   query?: z.ZodObject
   body?: z.ZodType
-  /** Of an answer with status 200. Without one, the answer is no JSON. */
-  answer?: z.ZodType
-  /** Media types of an answer besides JSON, such as that of events. */
-  also?: readonly string[]
+  /** Of an answer with status 200, or the media type of one that is no JSON. One alone: clients are typed by it. */
+  answer: z.ZodType | string
   /** Needs no token. */
   open?: boolean
 }
@@ -71,7 +69,7 @@ export function openApi(
   }
 }
 
-function described({ method, path, summary, query, body, answer, also = [], open }: Operation): object {
+function described({ method, path, summary, query, body, answer, open }: Operation): object {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     ...{ name, in: 'path', required: true, schema: { type: 'string' } },
   }))
@@ -80,8 +78,10 @@ function described({ method, path, summary, query, body, answer, also = [], open
     const required = !(schema as z.ZodType).safeParse(undefined).success
     return { name, in: 'query', required, ...(description ? { description } : {}), schema: rest }
   })
-  const types = { ...(answer ? { 'application/json': { schema: jsonSchema(answer, 'output') } } : {}) }
-  const others = Object.fromEntries(also.map((type) => [type, { schema: { type: 'string' } }]))
+  const content =
+    typeof answer === 'string'
+      ? { [answer]: { schema: { type: 'string' } } }
+      : { 'application/json': { schema: jsonSchema(answer, 'output') } }
   return {
     operationId: `${method}${path.replaceAll(/[^\w]+(\w?)/g, (_, letter: string) => letter.toUpperCase())}`,
     summary,
@@ -96,7 +96,7 @@ function described({ method, path, summary, query, body, answer, also = [], open
         }
       : {}),
     responses: {
-      200: { description: 'done', content: { ...types, ...others } },
+      200: { description: 'done', content },
       default: {
         description: 'an error',
         content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },

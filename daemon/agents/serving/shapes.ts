@@ -121,7 +121,7 @@ export function gatewayApi(): object {
   const calls = DIALECT_PATHS.map(
     (path): Operation => ({
       ...{ method: 'post', path: `/rollouts/{id}${path}`, body: any, answer: any },
-      ...{ summary: 'A call of the model, as in the API of this path.', also: ['text/event-stream'] },
+      ...{ summary: 'A call of the model, as in the API of this path.' },
     }),
   )
   const error = z.looseObject({

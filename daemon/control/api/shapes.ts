@@ -224,10 +224,10 @@ const READS: readonly Operation[] = [
       since: z.int().min(0).optional().describe('the last event that the reader has'),
       snapshots: z.number().optional().describe('milliseconds between snapshots, at least 250'),
     }),
-    also: ['text/event-stream'],
+    answer: 'text/event-stream',
   },
   { method: 'get', path: '/v1/openapi.json', summary: 'This document.', answer: z.looseObject({}) },
-  { method: 'get', path: '/metrics', summary: "Prometheus' text format.", also: [PROMETHEUS_TYPE] },
+  { method: 'get', path: '/metrics', summary: "Prometheus' text format.", answer: PROMETHEUS_TYPE },
 ]
 
 /** The control API's OpenAPI document. */
@@ -235,7 +235,7 @@ export function controlApi(version: string): object {
   const commands = Object.entries(COMMAND_SHAPES).map(
     ([name, { summary, request, result }]): Operation => ({
       ...{ method: 'post', path: `/v1/${name}`, summary },
-      ...{ body: request, answer: result, also: [NDJSON] },
+      ...{ body: request, answer: result },
     }),
   )
   const code = z.enum(Object.keys(ERROR_CODES) as [ErrorCode, ...ErrorCode[]])
