@@ -9,7 +9,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { controlApi } from '../../daemon/control/api/shapes.ts'
+import { controlApi } from '../../daemon/control/api/openapi.ts'
 import { VERSION } from '../../protocol/package.ts'
 import { ROOT, run } from './packed.ts'
 

@@ -4,7 +4,7 @@
 import { VERSION } from '../../../protocol/package.ts'
 import { gatewayApi } from '../../agents/index.ts'
 import { configJsonSchema } from '../../config/json-schema.ts'
-import { controlApi } from '../../control/api/shapes.ts'
+import { controlApi } from '../../control/api/openapi.ts'
 import type { Context } from '../contract.ts'
 
 export async function run(context: Context): Promise<number> {

@@ -13,8 +13,8 @@ import { HttpError, sendJson } from '../../http/index.ts'
 import type { SeriesRecorder } from '../journal/series.ts'
 import type { NodeControl } from '../node/node.ts'
 import { streamEvents } from './event-stream.ts'
+import { controlApi } from './openapi.ts'
 import { PROMETHEUS_TYPE, prometheusText } from './prometheus.ts'
-import { controlApi } from './shapes.ts'
 
 /** At most four snapshots per second and reader. */
 const SNAPSHOT_MIN_INTERVAL_MS = 250

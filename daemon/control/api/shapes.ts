@@ -1,21 +1,10 @@
-// The control API as zod shapes: what request bodies are checked against, and what the OpenAPI document is made of. The
-// types of protocol/api say the same; the compiler holds both together. A snapshot and a group have many parts, which
-// protocol/api describes: the shapes let them through.
+// The commands of the control API as zod shapes: what request bodies are checked against, and what openapi.ts is made of.
+// The types of protocol/api say the same; the compiler holds both together.
 
 import { z } from 'zod'
-import {
-  type CommandName,
-  type Commands,
-  type Groups,
-  type Health,
-  MAX_GROUPS,
-  NDJSON,
-  type Series,
-  STATES,
-} from '../../../protocol/api/index.ts'
-import { ERROR_CODES, type ErrorCode, WaggleError } from '../../../protocol/errors.ts'
-import { checkBody, type Operation, openApi } from '../../http/index.ts'
-import { PROMETHEUS_TYPE } from './prometheus.ts'
+import type { CommandName, Commands } from '../../../protocol/api/index.ts'
+import { WaggleError } from '../../../protocol/errors.ts'
+import { checkBody } from '../../http/index.ts'
 
 const text = z.string().min(1).max(8192)
 const texts = z.array(text).min(1).max(64)
@@ -25,7 +14,7 @@ const share = z.number().min(0).max(1)
 const shares = z.record(z.string(), share)
 const bytes = z.int().min(0)
 const step = z.int().min(0)
-const time = z.number().describe('milliseconds since 1970')
+export const time = z.number().describe('milliseconds since 1970')
 const estimate = z.looseObject({ value: share, low: share, high: share })
 const figures = {
   sampled: estimate.describe('temperature 1'),
@@ -43,7 +32,7 @@ type Shapes = {
   }
 }
 
-const COMMAND_SHAPES: Shapes = {
+export const COMMAND_SHAPES: Shapes = {
   join: {
     summary: 'Connect to a peer.',
     request: z.strictObject({ target: text.describe('a peer ID, a multiaddr or an invite') }),
@@ -130,6 +119,32 @@ const COMMAND_SHAPES: Shapes = {
       plugins: z.boolean().exactOptional(),
     }),
   },
+  audit: {
+    summary: "Compute a step again, of this node's receipt or a peer's.",
+    request: z.strictObject({
+      peer: text.describe('its ID or name; default: this node').exactOptional(),
+      all: z.boolean().describe('all steps instead of one at random').exactOptional(),
+    }),
+    result: z.looseObject({
+      ...{ peer: z.string(), name: z.string(), isOwn: z.boolean(), steps: z.int() },
+      audited: z.array(
+        z.looseObject({
+          step: z.int(),
+          outcome: z.enum(['passed', 'failed', 'unauditable', 'unserved']),
+          ...{ own: z.int(), foreign: z.int(), joined: z.int(), isReplaced: z.boolean() },
+          isSame: z.boolean().exactOptional(),
+          difference: z
+            .looseObject({
+              ...{ cosine: z.number(), movement: z.number(), first: z.number(), second: z.number() },
+            })
+            .exactOptional(),
+          detail: z.string().exactOptional(),
+        }),
+      ),
+      head: z.enum(['passed', 'failed', 'unserved']).exactOptional(),
+      ...{ build: z.string(), ownBuild: z.string() },
+    }),
+  },
   reconfigure: {
     summary: 'Change settings until the node stops; without any, reread the config file.',
     request: z.strictObject({
@@ -169,83 +184,5 @@ export function checkRequest<Name extends CommandName>(name: Name, body: unknown
     body,
     (message, hint) =>
       new WaggleError('E_CONTROL', `${name}: ${message}`, hint === undefined ? {} : { hint }),
-  )
-}
-
-const health: z.ZodType<Health> = z.looseObject({
-  v: z.literal(1),
-  state: z.enum(STATES),
-  name: z.string(),
-  peerId: z.string(),
-  pid: z.int(),
-  version: z.string(),
-  run: z.string().describe('differs for each start'),
-  lastEvent: z.int(),
-})
-const series: z.ZodType<Series> = z.looseObject({
-  v: z.literal(1),
-  name: z.string(),
-  unit: z.string(),
-  points: z.array(z.tuple([time, z.number().describe('step'), z.number()])),
-})
-const snapshot = z.looseObject({ v: z.literal(1), state: z.enum(STATES) })
-const groups = z.looseObject({ v: z.literal(1), groups: z.array(z.custom<Groups['groups'][number]>()) })
-
-const READS: readonly Operation[] = [
-  { method: 'get', path: '/v1/health', summary: 'Whether the node is alive.', answer: health, open: true },
-  { method: 'get', path: '/v1/snapshot', summary: "The node's whole state.", answer: snapshot },
-  {
-    method: 'get',
-    path: '/v1/series',
-    summary: "One metric's recent values.",
-    query: z.object({
-      name: z.string().describe('short name of a metric, such as reward'),
-      from: z.number().optional().describe('milliseconds since 1970'),
-      to: z.number().optional(),
-      points: z.int().max(1000).optional(),
-    }),
-    answer: series,
-  },
-  {
-    method: 'get',
-    path: '/v1/groups',
-    summary: 'The newest groups with their texts.',
-    query: z.object({
-      limit: z.int().min(1).max(MAX_GROUPS).optional(),
-      origin: z.enum(['own', 'foreign']).optional(),
-    }),
-    answer: groups,
-  },
-  {
-    method: 'get',
-    path: '/v1/events',
-    summary: 'Events as they happen.',
-    query: z.object({
-      since: z.int().min(0).optional().describe('the last event that the reader has'),
-      snapshots: z.number().optional().describe('milliseconds between snapshots, at least 250'),
-    }),
-    answer: 'text/event-stream',
-  },
-  { method: 'get', path: '/v1/openapi.json', summary: 'This document.', answer: z.looseObject({}) },
-  { method: 'get', path: '/metrics', summary: "Prometheus' text format.", answer: PROMETHEUS_TYPE },
-]
-
-/** The control API's OpenAPI document. */
-export function controlApi(version: string): object {
-  const commands = Object.entries(COMMAND_SHAPES).map(
-    ([name, { summary, request, result }]): Operation => ({
-      ...{ method: 'post', path: `/v1/${name}`, summary },
-      ...{ body: request, answer: result },
-    }),
-  )
-  const code = z.enum(Object.keys(ERROR_CODES) as [ErrorCode, ...ErrorCode[]])
-  return openApi(
-    {
-      title: "Waggle's control API",
-      description: `Watches and steers one node. Over its Unix socket no token is needed. With "Accept: ${NDJSON}" a POST answers with lines of progress, then the result or an error.`,
-      version,
-      error: z.looseObject({ code, message: z.string(), hint: z.string().optional() }),
-    },
-    [...READS, ...commands],
   )
 }
