@@ -44,7 +44,8 @@ export const OPEN = z.strictObject({
       (value) => value === undefined || JSON.stringify(value).length <= MAX_METADATA,
       `must have at most ${MAX_METADATA} characters as JSON`,
     )
-    .describe('kept with the rollout'),
+    .describe('kept with the rollout')
+    .optional(),
 })
 
 export const REWARD = z.strictObject({
