@@ -2,6 +2,7 @@
 
 import type { Receipt, ReceiptStep } from '../../../protocol/wire/index.ts'
 import { encodeReceipt } from '../../../protocol/wire/index.ts'
+import { explainErrno } from '../../store/disk.ts'
 import { readReceipt } from '../../swarm/receipts/receipts.ts'
 import { createLost } from '../../trainer/audit/head.ts'
 import { createLedger, type Ledger, type Recorded } from '../../trainer/audit/ledger.ts'
@@ -66,7 +67,7 @@ export function createOwnReceipts(options: AuditsOptions, parts: AuditsParts): O
         swarm()?.receipts.tell(source)
       },
       onTrouble(error) {
-        const message = `a step has no receipt: ${error instanceof Error ? error.message : error}`
+        const message = `a step has no receipt: ${explainErrno(error)}`
         if (message !== told) parts.log(message)
         told = message
       },
