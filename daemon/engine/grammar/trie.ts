@@ -16,11 +16,12 @@ export interface Trie {
 }
 
 export function trieOf({ bytes, ends }: TokenBytes): Trie {
-  const textOf = (token: number): Uint8Array =>
-    bytes.subarray(token === 0 ? 0 : ends[token - 1]!, ends[token]!)
+  // Strings with a character per byte are compared faster than bytes, and in the same order.
+  const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+  const texts = Array.from(ends, (end, token) => all.slice(token === 0 ? 0 : ends[token - 1]!, end))
   const tokens = Array.from(ends, (_, token) => token)
-    .filter((token) => textOf(token).length > 0)
-    .sort((a, b) => Buffer.compare(textOf(a), textOf(b)) || a - b)
+    .filter((token) => texts[token] !== '')
+    .sort((a, b) => (texts[a]! < texts[b]! ? -1 : texts[a]! > texts[b]! ? 1 : a - b))
   const byte: number[] = []
   const depth: number[] = []
   const after: number[] = []
@@ -30,16 +31,16 @@ export function trieOf({ bytes, ends }: TokenBytes): Trie {
     while (path.length > length) after[path.pop()!] = byte.length
   }
   const counts: number[] = []
-  let before: Uint8Array = new Uint8Array()
+  let before = ''
   for (const token of tokens) {
-    const text = textOf(token)
+    const text = texts[token]!
     let same = 0
     while (same < text.length && text[same] === before[same]) same += 1
     close(same)
-    for (const one of text.subarray(same)) {
+    for (let at = same; at < text.length; at++) {
       depth.push(path.length)
       path.push(byte.length)
-      byte.push(one)
+      byte.push(text.charCodeAt(at))
       counts.push(0)
     }
     counts[path.at(-1)!]! += 1
