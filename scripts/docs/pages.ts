@@ -193,7 +193,7 @@ function metricsPage(): string[] {
     '',
     '`GET /metrics` on the control socket gives these in Prometheus text form, and `GET /v1/series?name=` the recent past of each',
     'under its short name, in brackets with the unit (a label follows after a dot, as in `eval_task_accuracy.base_conversion`). A number that is',
-    'not known is left out. Labels name peers in `waggle_peer_…` only: 32 at most, those connected now.',
+    'not known is left out. Labels name peers in `waggle_swarm_peer_…` only: 32 at most, those connected now.',
     '',
     ...METRICS.map(({ name, series, kind, unit, help, passing }) => {
       const notes = [passing ? undefined : `\`${series}\``, kind === 'gauge' ? undefined : kind, unit].filter(

@@ -39,7 +39,7 @@ const FULL = {
     ...{ lineage: 'l', size: 9, exchanges: 3, refused: 1, bytesIn: 20, bytesOut: 30 },
     peers: [{ peer: 'p', version: 4, groups: 8, at: 0, isClipped: false }],
   },
-  machine: { ...SEEN.machine, stateBytes: 1000 },
+  machine: { ...SEEN.machine, stateBytes: 1000, cpuSeconds: 9 },
   limits: {
     holds: [{ limit: 'hours', reason: 'r', since: SEEN.time - 60_000 }],
     ...{ cpuCores: 2, network: { monthBytes: 5, holds: [] } },
@@ -69,7 +69,8 @@ function changed(tree: Tree, [key, ...rest]: readonly string[]): Tree {
 
 test('a metric reads what it says', () => {
   const all = leaves(FULL as unknown as Tree)
-  const lines = METRICS.map(({ name, help, unit, read }) => {
+  const lines = METRICS.map(({ name, help, unit, read: shown, distribution }) => {
+    const read = (snapshot: Snapshot) => [shown(snapshot), distribution?.(snapshot)]
     const before = JSON.stringify(read(FULL))
     const paths = all
       .filter(
