@@ -47,3 +47,11 @@ export function unpack(packed: Uint8Array, values: number): Vector | undefined {
   }
   return vector
 }
+
+/** What a head's bytes stand for: a packed difference from the origin. Undefined if they are none, or not finite. */
+export function unpackBeside(origin: Vector, packed: Uint8Array): Vector | undefined {
+  const vector = unpack(packed, origin.length)
+  if (!vector) return undefined
+  for (let i = 0; i < vector.length; i++) vector[i]! += origin[i]!
+  return vector.every(Number.isFinite) ? vector : undefined
+}

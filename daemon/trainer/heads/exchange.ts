@@ -5,10 +5,10 @@
 // Nobody waits for anybody. Every so many optimizer steps a node makes its head, which peers can fetch. It asks peers
 // for theirs, goes on training, and joins what has come between two steps. Of each peer one head at most is on its way.
 
-import { pack, packedSize, unpack } from './blocks.ts'
+import { pack, packedSize, unpack, unpackBeside } from './blocks.ts'
 import { type ComparedHead, join } from './join.ts'
 import { createMembers } from './members.ts'
-import { distance, type Layout, type Vector } from './vector.ts'
+import { distance, type Layout, norm, type Vector } from './vector.ts'
 
 export interface HeadExchangeOptions {
   layout: Layout
@@ -93,6 +93,8 @@ interface Waiting extends TriedHead, ComparedHead {}
 
 /** A peer's head moves this node at most so many times as far as its own steps between two heads. */
 const FARTHEST = 4
+/** No training makes weights so many times as long. A trial of them would cost this node, and not their sender. */
+const ABSURD = 100
 /** One node is far ahead of another if it has so many times the other's groups behind it, and some more. */
 const AHEAD = { times: 2, groups: 16 }
 
@@ -135,11 +137,8 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     take({ bytes, ...head }) {
       const beside = asked.get(head.author)
       if (!beside) return 'late'
-      const weights = unpack(bytes, layout.size)
-      if (!weights) return 'malformed'
-      const start = origin()
-      for (let i = 0; i < weights.length; i++) weights[i]! += start[i]!
-      if (!weights.every(Number.isFinite)) return 'malformed'
+      const weights = unpackBeside(origin(), bytes)
+      if (!weights || distance(weights, beside) > ABSURD * Math.max(1, norm(beside))) return 'malformed'
       waiting.set(head.author, { ...head, weights, beside })
       return 'taken'
     },

@@ -3,7 +3,7 @@
 
 import type { Weights } from '../../engine/weights.ts'
 import type { TeachingHead } from '../../policy/teachers.ts'
-import { packedSize, unpack } from './blocks.ts'
+import { packedSize, unpackBeside } from './blocks.ts'
 import { type Layout, toWeights, type Vector } from './vector.ts'
 
 export interface StrangersHead {
@@ -27,11 +27,8 @@ const MAX_HEADS = 4
 export function createTeachingHeads({ layout, origin }: { layout: Layout; origin(): Vector }): TeachingHeads {
   const heads = new Map<string, TeachingHead>()
   const weightsIn = (bytes: Uint8Array): Weights | undefined => {
-    const vector = unpack(bytes, layout.size)
-    if (!vector) return undefined
-    const start = origin()
-    for (let i = 0; i < vector.length; i++) vector[i]! += start[i]!
-    return vector.every(Number.isFinite) ? toWeights(layout, vector) : undefined
+    const vector = unpackBeside(origin(), bytes)
+    return vector && toWeights(layout, vector)
   }
   return {
     take({ author, version, tasks, bytes }) {

@@ -41,6 +41,13 @@ export function distance(a: Vector, b: Vector): number {
   return Math.sqrt(sum)
 }
 
+/** 2-norm. */
+export function norm(a: Vector): number {
+  let sum = 0
+  for (let i = 0; i < a.length; i++) sum += a[i]! ** 2
+  return Math.sqrt(sum)
+}
+
 /** into += factor · (a - b) */
 export function addDifference(into: Vector, factor: number, a: Vector, b: Vector): void {
   for (let i = 0; i < into.length; i++) into[i]! += factor * (a[i]! - b[i]!)

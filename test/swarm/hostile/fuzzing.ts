@@ -7,6 +7,8 @@ import { Admission } from '../../../daemon/swarm/admission/admission.ts'
 import { groupsTopic } from '../../../daemon/swarm/gossip/config.ts'
 import { PeerRecords } from '../../../daemon/swarm/peers/records.ts'
 import { pack, packedSize, unpack } from '../../../daemon/trainer/heads/blocks.ts'
+import { createHeadExchange } from '../../../daemon/trainer/heads/exchange.ts'
+import { distance, type Vector } from '../../../daemon/trainer/heads/vector.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import {
   decodeAnnouncement,
@@ -74,6 +76,38 @@ function unpackAny(bytes: Uint8Array): string {
   return vector ? 'read' : 'refused'
 }
 
+const HEAD_VALUES = 200
+const HEAD_LAYOUT = { size: HEAD_VALUES, tensors: [{ name: 'w', at: 0, length: HEAD_VALUES }] }
+
+/** A body as a peer's head: it is refused, or joined within the limit, or tried; and the node's weights stay finite. */
+function joinBody(): (bytes: Uint8Array) => string {
+  const start = Float32Array.from({ length: HEAD_VALUES }, (_, i) => Math.cos(i))
+  const exchange = createHeadExchange({ layout: HEAD_LAYOUT, origin: () => start, every: 2 })
+  const nothing = { own: 10, foreign: 0 }
+  let version = 0
+  /** As after two own steps, so that there is a movement to compare with. */
+  const moved = (): Vector => start.map((value, i) => value + 0.01 * Math.sin(version + i))
+  return (bytes) => {
+    version += 2
+    if (version % 1000 === 0) exchange.reset()
+    // Heads of peers that are no members are tried first, if they are far away.
+    if (version % 8 === 0) exchange.dismiss(['a'])
+    const weights = moved()
+    exchange.make({ version, weights })
+    exchange.ask(['a'], weights)
+    const answer = exchange.take({ author: 'a', version, ...nothing, bytes })
+    exchange.answered('a')
+    if (answer !== 'taken') return answer
+    const apart = exchange.apart(() => false, nothing)
+    const average = exchange.average({ version, weights }, apart)
+    const joined = exchange.join({ version, weights, learnt: nothing }).weights
+    if (!average.every(Number.isFinite) || !joined.every(Number.isFinite)) throw new Error('not finite')
+    // Own steps move it by 0.2 at most, here; four times that is the limit.
+    if (distance(joined, weights) > 0.8) throw new Error('one head moved the node too far')
+    return apart.length > 0 ? 'to be tried' : 'read'
+  }
+}
+
 export const HARNESSES: Record<string, (bytes: Uint8Array) => string> = {
   group: read((bytes) => decodeGroup(openFrame(bytes, MAX_GOSSIP_BYTES))),
   announcement: read((bytes) => decodeAnnouncement(openFrame(bytes, MAX_GOSSIP_BYTES))),
@@ -88,6 +122,7 @@ export const HARNESSES: Record<string, (bytes: Uint8Array) => string> = {
   head: read((bytes) => decodeHead(openFrame(bytes, MAX_HEAD_FRAME_BYTES))),
   'head-request': read(decodeHeadRequest),
   'packed-head': unpackAny,
+  'joined-head': joinBody(),
   batch: read(decodeBatch),
   receipt: read((bytes) => decodeReceipt(openFrame(bytes, MAX_RECEIPT_BYTES))),
   'receipt-request': read(decodeReceiptRequest),
@@ -143,6 +178,10 @@ export function seeds(): Uint8Array[] {
     encodeManifest({ size: 1_000_000, chunk: 524_288, hashes: ['ab'.repeat(32), 'cd'.repeat(32)] }),
     encodeBulkRequest({ chunk: 7 }),
     pack(Float32Array.from({ length: 200 }, (_, i) => Math.sin(i) * 10 ** ((i % 9) - 4))),
+    pack(Float32Array.from({ length: HEAD_VALUES }, (_, i) => 0.05 * Math.sin(i))),
+    pack(Float32Array.from({ length: HEAD_VALUES }, (_, i) => 1e36 * Math.sin(i))),
+    pack(new Float32Array(HEAD_VALUES).fill(Number.POSITIVE_INFINITY)),
+    pack(new Float32Array(HEAD_VALUES).fill(Number.NaN)),
     encodeBulkRequest({ manifest: 'ab'.repeat(32) }),
     Buffer.from(encodeInvite({ swarm: 'test', contacts: [contact], rules: 'ab'.repeat(32), psk }), 'latin1'),
     RPC.encode({

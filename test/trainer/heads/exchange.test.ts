@@ -91,7 +91,7 @@ describe('joining', () => {
 
   test('a head that is far away moves a node at most four times as far as its own steps', () => {
     const exchange = asking()
-    exchange.take(head('a', 1001))
+    exchange.take(head('a', 101))
     const { weights, heads } = joined(exchange)
     close(weights, 2 + 4 / 2)
     expect(heads).toMatchObject([{ author: 'a', isClipped: true }])
