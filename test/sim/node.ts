@@ -11,6 +11,7 @@ import type { NodeCore } from '../../daemon/core/core.ts'
 import { openCore } from '../../daemon/node/core.ts'
 import { trainingFacts } from '../../daemon/node/facts/training-facts.ts'
 import { openHeads } from '../../daemon/node/heads/open.ts'
+import { openProbation } from '../../daemon/node/heads/probation-record.ts'
 import { startLoops } from '../../daemon/node/loops.ts'
 import type { Models } from '../../daemon/node/policy/models.ts'
 import { openRounds } from '../../daemon/node/rounds.ts'
@@ -298,10 +299,12 @@ export function createHonestNode(
     }
     const record = createTrainingRecord({}, { facts: () => trainingFacts(config, { tasks }) })
     let watchedHeads: Pick<Swarm, 'heads' | 'peers' | 'isPrivate'> | undefined
+    const probation = await openProbation(policy, { database, log })
     const heads = openHeads(
       { settings: () => config, isLineageKnown: true },
       {
-        ...{ policy, tasks, journal, trainedOn, phases: NO_PHASES, now: clock.now, random: headRandom.next },
+        ...{ policy, probation, tasks, journal, trainedOn, phases: NO_PHASES, now: clock.now },
+        random: headRandom.next,
         wake: () => changed.wake(),
         mustWait: () => !life.isAlive,
         alarm: (message) => core.alarm(message),

@@ -10,6 +10,7 @@ import { openCore } from '../core.ts'
 import { trainingFacts } from '../facts/training-facts.ts'
 import type { NodeHeads } from '../heads/heads.ts'
 import { openHeads } from '../heads/open.ts'
+import { openProbation } from '../heads/probation-record.ts'
 import { hasTeacher, openTeachers } from '../policy/teachers.ts'
 import { makeWarmStart } from '../policy/warm-start.ts'
 import { openRounds } from '../rounds.ts'
@@ -38,10 +39,11 @@ export async function openLearning(context: NodeContext, parts: Parts) {
   const wishes: Wishes = { paused: false, stopping: false }
   const { now, after, random, monotonic } = machine
   const audits = openNodeAudits(context, parts)
+  const probation = await openProbation(policy, { database: started.home.database, log: started.log })
   const heads = openHeads(
     { settings, isLineageKnown },
     {
-      ...{ policy, tasks, journal, trainedOn: parts.trainedOn, phases, now, after, random },
+      ...{ policy, probation, tasks, journal, trainedOn: parts.trainedOn, phases, now, after, random },
       ...{ wake: changed.wake, swarm: () => late.swarm, joined: meta?.joined, audits },
       mustWait: () => wishes.paused || limits.mustWait(),
       hasTeacher: hasTeacher(host),

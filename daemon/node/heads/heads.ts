@@ -9,7 +9,7 @@ import type { TeachingHead } from '../../policy/teachers.ts'
 import type { JoinedPeers } from '../../policy/trained.ts'
 import { createHeadExchange, type Learnt } from '../../trainer/heads/exchange.ts'
 import { createPartners, type Partner } from '../../trainer/heads/partners.ts'
-import { createProbation } from '../../trainer/heads/probation.ts'
+import type { Probation } from '../../trainer/heads/probation.ts'
 import { createTeachingHeads } from '../../trainer/heads/teaching.ts'
 import { layoutOf, toVector, toWeights, type Vector } from '../../trainer/heads/vector.ts'
 import { createHeadWatch } from '../../trainer/heads/watch.ts'
@@ -19,6 +19,8 @@ import { createTrials, type TrialParts } from './trials.ts'
 
 export interface HeadsParts extends Omit<AskingParts, 'isOut'>, TrialParts {
   policy: LivePolicy
+  /** What an earlier run knew about peers that did harm. */
+  probation: Probation
   /** The peers whose work is in the weights that the node continues with, from its checkpoint. */
   joined?: JoinedPeers | undefined
   /** Whether this node sends and takes weights at present. */
@@ -76,7 +78,7 @@ const FIRST_HEAD_MS = 40_000
 const ASK_AGAIN_MS = 2000
 
 export function createNodeHeads(parts: HeadsParts): NodeHeads {
-  const { policy, phases, now } = parts
+  const { policy, probation, phases, now } = parts
   const layout = layoutOf(policy.spec)
   const isOn = (): boolean => layout.size <= MAX_VALUES && parts.isOn()
   const origin = (): Vector => toVector(layout, policy.initial)
@@ -84,7 +86,6 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const teaching = createTeachingHeads({ layout, origin })
   const partners = createPartners({ now })
   partners.restore(parts.joined)
-  const probation = createProbation()
   const watch = createHeadWatch()
   const isOut = (peer: string): boolean => probation.isOut(peer, policy.reference().version)
   const asking = createAsking({ size: exchange.size, lineage: policy.lineage }, { ...parts, isOut })

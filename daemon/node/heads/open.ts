@@ -9,12 +9,14 @@ import type { JoinedPeers } from '../../policy/trained.ts'
 import { evaluatePolicy } from '../../rollout/evaluation/evaluation-loop.ts'
 import type { TaskBook } from '../../rollout/tasks.ts'
 import type { Swarm } from '../../swarm/index.ts'
+import type { Probation } from '../../trainer/heads/probation.ts'
 import type { TrainedOnRecord } from '../../trainer/trained-on.ts'
 import { vouchesFor } from '../core.ts'
 import { createNodeHeads, type HeadsParts, type NodeHeads } from './heads.ts'
 
 export interface OpenHeadsParts {
   policy: LivePolicy
+  probation: Probation
   swarm(): Pick<Swarm, 'heads' | 'peers' | 'isPrivate'> | undefined
   tasks: TaskBook
   journal: Pick<Journal, 'telemetry' | 'evaluation' | 'log'>

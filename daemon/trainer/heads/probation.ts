@@ -14,12 +14,39 @@ export interface Probation {
   pardon(peer: string): void
 }
 
+/** A peer that is, or has been, on probation. */
+export interface Probated {
+  peer: string
+  /** This node's version at which it is asked again. */
+  until: number
+  offences: number
+  isSuspect: boolean
+}
+
+interface ProbationOptions {
+  /** This node's version now. */
+  version?: number
+  /** Those of an earlier run, which may have been ahead of the checkpoint that this one continues. */
+  peers?: readonly Probated[]
+}
+
+/** Peers that are remembered; those who offended longest ago are dropped. */
+export const MAX_PROBATED = 1024
 const FIRST = 50
 const MAX_OFFENCES = 10
-const MAX = 1024
 
-export function createProbation(): Probation {
-  const all = new Map<string, { until: number; offences: number; isSuspect: boolean }>()
+const termOf = (offences: number): number => FIRST * 2 ** (offences - 1)
+
+export function createProbation(
+  { version: now = 0, peers = [] }: ProbationOptions = {},
+  { onChange = () => {} }: { onChange?(peers: readonly Probated[]): void } = {},
+): Probation {
+  const all = new Map<string, Probated>()
+  for (const one of peers.slice(-MAX_PROBATED)) {
+    const offences = Math.min(MAX_OFFENCES, one.offences)
+    all.set(one.peer, { ...one, offences, until: Math.min(one.until, now + termOf(offences)) })
+  }
+  const changed = (): void => onChange([...all.values()])
   return {
     isOut: (peer, version) => version < (all.get(peer)?.until ?? 0),
     isSuspect: (peer) => all.get(peer)?.isSuspect ?? false,
@@ -27,18 +54,18 @@ export function createProbation(): Probation {
       for (const peer of peers) {
         const offences = Math.min(MAX_OFFENCES, (all.get(peer)?.offences ?? 0) + 1)
         all.delete(peer)
-        all.set(peer, { until: version + FIRST * 2 ** (offences - 1), offences, isSuspect: true })
-        if (all.size > MAX) all.delete(all.keys().next().value!)
+        all.set(peer, { peer, until: version + termOf(offences), offences, isSuspect: true })
+        if (all.size > MAX_PROBATED) all.delete(all.keys().next().value!)
       }
+      if (peers.length > 0) changed()
     },
     passed(peers) {
-      for (const peer of peers) {
-        const found = all.get(peer)
-        if (found) found.isSuspect = false
-      }
+      const found = peers.flatMap((peer) => all.get(peer) ?? []).filter(({ isSuspect }) => isSuspect)
+      for (const one of found) one.isSuspect = false
+      if (found.length > 0) changed()
     },
     pardon(peer) {
-      all.delete(peer)
+      if (all.delete(peer)) changed()
     },
   }
 }

@@ -5,6 +5,7 @@ import type { Weights } from '../../../daemon/engine/weights.ts'
 import { createNodeHeads, type HeadsParts } from '../../../daemon/node/heads/heads.ts'
 import type { JoinedPeers } from '../../../daemon/policy/trained.ts'
 import { pack } from '../../../daemon/trainer/heads/blocks.ts'
+import { createProbation, type Probation } from '../../../daemon/trainer/heads/probation.ts'
 import { layoutOf } from '../../../daemon/trainer/heads/vector.ts'
 import { NO_PHASES } from '../../../protocol/api/index.ts'
 import type { Head } from '../../../protocol/wire/index.ts'
@@ -31,6 +32,7 @@ function play(
     trusts?: boolean
     teaches?: boolean
     joined?: JoinedPeers
+    probation?: Probation
   } = {},
 ) {
   const { accuracy = (value) => value / 100, trusts = true, teaches = false } = options
@@ -86,6 +88,7 @@ function play(
       },
     }),
     joined: options.joined,
+    probation: options.probation ?? createProbation(),
     isOn: () => state.isOn,
     mayTeach: () => teaches,
     mustWait: () => false,
@@ -199,6 +202,16 @@ test('a head that is malformed is counted, costs its sender, and changes nothing
   expect(firstOf(state.weights)).toBe(1)
   expect(heads.info()?.refused).toBe(1)
   expect(state.blamed).toEqual(['a'])
+})
+
+test('a head of absurd norm costs its sender, and no trial', async () => {
+  const far = pack(new Float32Array(layout.size).fill(1000))
+  const { heads, state, settle } = play({ a: { value: 3, own: 500, bytes: far } })
+  await heads.exchange()
+  await settle()
+  expect(firstOf(state.weights)).toBe(1)
+  expect(state.blamed).toEqual(['a'])
+  expect(heads.info()?.trial).toBeUndefined()
 })
 
 describe('a newcomer', () => {

@@ -2,7 +2,6 @@
 
 import { expect, test } from 'vitest'
 import { randomStream } from '../../../daemon/host/random.ts'
-import { createProbation } from '../../../daemon/trainer/heads/probation.ts'
 import { createHeadWatch } from '../../../daemon/trainer/heads/watch.ts'
 
 /** Groups of eight answers, each right with this probability, which differs by prompt as well. */
@@ -63,17 +62,4 @@ test('other weights begin anew', () => {
   play('sums', 400, () => 0.4)
   watch.reset()
   expect(play('sums', 400, () => 0.1)).toBeUndefined()
-})
-
-test('each time that a peer is put out it is for twice as long', () => {
-  const probation = createProbation()
-  probation.put(['a'], 10)
-  expect([probation.isOut('a', 59), probation.isOut('a', 60)]).toEqual([true, false])
-  probation.put(['a'], 100)
-  expect([probation.isOut('a', 199), probation.isOut('a', 200)]).toEqual([true, false])
-  expect([probation.isOut('b', 0), probation.isSuspect('a'), probation.isSuspect('b')]).toEqual([
-    ...[false, true, false],
-  ])
-  probation.passed(['a'])
-  expect(probation.isSuspect('a')).toBe(false)
 })
