@@ -27,6 +27,7 @@ import type {
   Slot,
   Steering,
   SteerView,
+  TaughtInfo,
   TeacherInfo,
   TeacherQuestion,
   Teaching,
@@ -85,8 +86,9 @@ export interface PluginStatus {
   msPerStep: number
   strikes: number
   message?: string
-  /** What it does at present. */
+  /** What it does at present, in words. */
   doing?: string[]
+  taught?: TaughtInfo[]
 }
 
 /** The part of the node that plugins can reach. The host enforces budgets, leak checks and phases. */

@@ -2,8 +2,10 @@
 // interface, call.ts the cost of a failure. Without an estimator there is no gradient, so its failure fails the batch.
 // If the picker fails, the default picker takes its place.
 
+import { z } from 'zod'
+import { taughtText } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
-import type { ReceivedGroup } from '../../protocol/plugin/index.ts'
+import type { ReceivedGroup, TaughtInfo } from '../../protocol/plugin/index.ts'
 import type { Active } from './active.ts'
 import { createCall, troubleOf } from './call.ts'
 import type {
@@ -187,19 +189,30 @@ function statusOf({ plugin, tally, hooks }: Active): PluginStatus {
     msPerStep: steps === 0 ? 0 : totalMs / steps,
     strikes,
     ...(message === undefined ? {} : { message }),
-    ...(hooks.status && { doing: doingOf(hooks.status) }),
+    ...(hooks.taught && toldOf(taughtBy(hooks.taught))),
   }
 }
 
-const MAX_LINES = 16
-const MAX_LINE_LENGTH = 120
-
+const MAX_TAUGHT = 64
+const text = z.string().transform((given) => given.slice(0, 120))
+const share = z.number().min(0).max(1)
 /** A plugin may come from anywhere, so what it says is bounded. */
-function doingOf(status: NonNullable<Active['hooks']['status']>): string[] {
+const taughtSchema = z
+  .array(
+    z.object({
+      ...{ task: text, teacher: text, weight: share, tokens: z.number().nonnegative() },
+      scores: z.object({ theirs: share, own: share }).exactOptional(),
+    }),
+  )
+  .transform((all) => all.slice(0, MAX_TAUGHT))
+
+function toldOf(taught: TaughtInfo[]): Pick<PluginStatus, 'doing' | 'taught'> {
+  return { taught, doing: taught.filter(({ weight }) => weight > 0).map(taughtText) }
+}
+
+function taughtBy(taught: NonNullable<Active['hooks']['taught']>): TaughtInfo[] {
   try {
-    return status()
-      .slice(0, MAX_LINES)
-      .map((line) => String(line).slice(0, MAX_LINE_LENGTH))
+    return taughtSchema.safeParse(taught()).data ?? []
   } catch {
     return []
   }

@@ -3,6 +3,7 @@
 // Values that are unknown or do not apply are absent, never zero or invented. Text from peers (names, reasons, agents) is
 // untrusted: whatever displays it must use safeText.
 
+import type { TaughtInfo } from '../plugin/teacher.ts'
 import type { PhaseInfo } from './phases.ts'
 import type { StateWord } from './state-word.ts'
 
@@ -299,6 +300,8 @@ export interface HeadsInfo {
   peers: HeadPeer[]
   /** The last time that this node tried weights of peers. */
   trial?: HeadTrial
+  /** The trial that is under way. */
+  trying?: HeadTrying
   /** Peers whose weights it does not take for a while. */
   out: string[]
 }
@@ -318,7 +321,15 @@ export interface HeadTrial {
   isTaken: boolean
   /** The task that would have lost too much. */
   fallen?: { task: string; before: number; after: number }
+  /** Why the model could not answer with them. */
+  failure?: string
   at: number
+}
+
+/** A trial goes on beside training. */
+export interface HeadTrying extends Pick<HeadTrial, 'how' | 'peers'> {
+  /** Of the answers, 0 to 1. */
+  fraction: number
 }
 
 export interface HeadPeer {
@@ -525,8 +536,9 @@ export interface PluginInfo {
   msPerStep?: number
   strikes?: number
   message?: string
-  /** What it does at present, one line each, such as who teaches what. */
+  /** What it does at present, one line each: `taught` in words, of those that are listened to. */
   doing?: string[]
+  taught?: TaughtInfo[]
 }
 
 export interface Alert {

@@ -11,7 +11,7 @@ import type { Group, PromptCoordinates, Turn } from '../train/index.ts'
 import type { Context } from './context.ts'
 import type { Expression } from './expression/expression.ts'
 import type { Rewrite } from './rewrite.ts'
-import type { Teaching } from './teacher.ts'
+import type { TaughtInfo, Teaching } from './teacher.ts'
 
 /** A prompt to sample next, and its number of rollouts. */
 export interface PromptRequest {
@@ -220,8 +220,8 @@ export interface Hooks {
   /** `share` returns state for peers; `merge` takes in theirs and must be commutative and idempotent. */
   share?(): Maybe<Uint8Array>
   merge?(remote: Uint8Array, from: string): Maybe<void>
-  /** What it does at present, in a few short lines for `waggle status`. */
-  status?(): string[]
+  /** Who teaches what, for `waggle status` and the metrics. */
+  taught?(): TaughtInfo[]
 
   /**
    * Receives the peers' groups that have arrived since the previous round, at most a few hundred. This node has

@@ -29,6 +29,19 @@ export interface TeacherInfo {
   claims: readonly { task: string; difficulty: number; accuracy: number }[]
 }
 
+/** What a teacher does for this node in one task. */
+export interface TaughtInfo {
+  task: string
+  /** Such as `peer/<id>`, `checkpoint/<name>` or a server's address; see TeacherInfo. */
+  teacher: string
+  /** 0 to 1: how much the node listens to it now. */
+  weight: number
+  /** Verified score of the teacher's answers to this node's prompts, and of its own; absent while it is not ahead. */
+  scores?: { theirs: number; own: number }
+  /** Tokens of own answers that it has scored for training, since this process started. */
+  tokens: number
+}
+
 /** A question for a teacher to answer itself, so that its answer can be verified. */
 export interface TeacherQuestion {
   prompt: PromptCoordinates

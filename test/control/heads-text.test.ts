@@ -1,7 +1,15 @@
 // What a person reads about the exchange of weights.
 
 import { expect, test } from 'vitest'
-import { type HeadTrial, headsText, metText, type WeightsMet } from '../../protocol/api/index.ts'
+import {
+  type HeadTrial,
+  headsText,
+  METRICS,
+  metText,
+  type Snapshot,
+  taughtText,
+  type WeightsMet,
+} from '../../protocol/api/index.ts'
 
 const program = 'waggle'
 const peer = { peer: '12D3', version: 8, groups: 40, at: 0, isClipped: false }
@@ -37,6 +45,18 @@ test('status names the task for which weights were refused', () => {
   )
 })
 
+test('status says that weights are being tried, and how far that is', () => {
+  expect(
+    headsText({ ...info, trial, trying: { how: 'merged', peers: ['a', 'b'], fraction: 0.409 } }),
+  ).toMatch(/MB; trying weights of 2 peers while training goes on, 40 %$/)
+})
+
+test('status says why a model could not answer with the weights', () => {
+  expect(headsText({ ...info, trial: { ...trial, isTaken: false, failure: 'no number' } })).toMatch(
+    /; refused weights of 1 peer: the model cannot answer with them: no number$/,
+  )
+})
+
 test.each<[WeightsMet, RegExp]>([
   [
     { outcome: 'caught up', before: 0.09, after: 0.21 },
@@ -49,10 +69,30 @@ test.each<[WeightsMet, RegExp]>([
     /own weights: with the peer's, sums fell from 40\.0 % to 30\.0 %$/,
   ],
   [{ outcome: 'merged', before: 0.2, after: 0.25 }, /^merged its weights/],
+  [{ outcome: 'on trial' }, /^tries the peer's weights .* `waggle status` says how far$/],
   [{ outcome: 'untrusted' }, /`waggle set swarm\.trust=…`/],
   [{ outcome: 'other lineage' }, /trains another one/],
   [{ outcome: 'off' }, /neither sends nor takes/],
   [{ outcome: 'not yet' }, /had not come in time/],
 ])('join says what became of the weights: %o', (met, text) => {
   expect(metText(met, { program })).toMatch(text)
+})
+
+test('what a person reads of a teacher are the values of its metrics', () => {
+  const taught = [
+    { task: 'sums', teacher: 'peer/a', weight: 0.5, scores: { theirs: 0.6, own: 0.4 }, tokens: 12_480 },
+    { task: 'sorting', teacher: 'begin', weight: 0, tokens: 20 },
+  ]
+  const snapshot = { plugins: [{ kind: 'correction', name: 'teachers', state: 'ok', taught }] } as Snapshot
+  const read = (name: string) => METRICS.find((metric) => metric.name === name)!.read(snapshot)
+  const labels = taught.map(({ task, teacher }) => ({ task, teacher }))
+  expect(read('waggle_taught_weight')).toEqual([
+    { labels: labels[0], value: 0.5 },
+    { labels: labels[1], value: 0 },
+  ])
+  expect(read('waggle_taught_tokens_total')).toEqual([
+    { labels: labels[0], value: 12_480 },
+    { labels: labels[1], value: 20 },
+  ])
+  expect(taughtText(taught[0]!)).toBe('sums from peer/a: 60 %, own 40 %; weight 0.50; 12,480 tokens')
 })

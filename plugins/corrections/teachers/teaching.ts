@@ -42,6 +42,9 @@ const MAX_PROMPTS = 64
 /** Steps after which this model counts as another teacher of itself. */
 const STEPS = 16
 
+/** Pairs of task and teacher that are counted. */
+const MAX_TAUGHT = 64
+
 /** A prompt that this node has answered itself, and a group of its answers if one is right. */
 interface Answered {
   prompt: PromptCoordinates
@@ -61,6 +64,14 @@ export function createTeaching(name: string, options: Settings): Hooks {
   let self: string | undefined
   /** Of the answers that are taught in the batch that is being prepared. */
   let weights = new Map<Rollout, number>()
+
+  /** Of own answers that were taught, by task and teacher. */
+  const tokens = new Map<string, Taught>()
+  const count = (by: Omit<Taught, 'tokens'>, more: number): void => {
+    const key = keyOf(by)
+    tokens.set(key, { ...by, tokens: (tokens.get(key)?.tokens ?? 0) + more })
+    if (tokens.size > MAX_TAUGHT) tokens.delete(tokens.keys().next().value!)
+  }
 
   const namesNow = (context: Pick<Context, 'teachers'>): string[] =>
     options.from.flatMap((from) =>
@@ -165,11 +176,12 @@ export function createTeaching(name: string, options: Settings): Hooks {
           top: options.top,
           ...(!isSelf(teacher) && { teacher }),
         })
-        items.forEach(({ g, r, rollout, lesson }, i) => {
+        items.forEach(({ group, g, r, rollout, lesson }, i) => {
           const { top } = scores[i]!
           if (!top) return
           teaching[g]![r] = top
           weights.set(rollout, lesson.weight)
+          count({ task: group.prompt.task, teacher }, rollout.tokens.length)
         })
       }
       for (const { task, weight, accuracy, own: mine } of gate.listening()) {
@@ -184,18 +196,29 @@ export function createTeaching(name: string, options: Settings): Hooks {
       weight: groups.map(({ rollouts }) => rollouts.map((rollout) => weights.get(rollout) ?? 0)),
     }),
 
-    status: () =>
-      gate
-        .listening()
-        .map(
-          ({ task, teacher, weight, accuracy, own }) =>
-            `${task} from ${teacher}: ${percent(accuracy)}, own ${percent(own)}; weight ${weight.toFixed(2)}`,
-        ),
+    taught() {
+      const listening = gate.listening().map(({ task, teacher, weight, accuracy, own }) => ({
+        ...{ task, teacher, weight, scores: { theirs: accuracy, own } },
+        tokens: tokens.get(keyOf({ task, teacher }))?.tokens ?? 0,
+      }))
+      const known = new Set(listening.map(keyOf))
+      // The anchor, and teachers that this node has caught up with.
+      const others = [...tokens.values()].filter((one) => !known.has(keyOf(one)))
+      return [...listening, ...others.map((one) => ({ ...one, weight: 0 }))]
+    },
 
     save: () => new TextEncoder().encode(JSON.stringify(gate.save())),
     load: (state) => gate.load(JSON.parse(new TextDecoder().decode(state))),
   }
 }
+
+interface Taught {
+  task: string
+  teacher: string
+  tokens: number
+}
+
+const keyOf = ({ task, teacher }: Omit<Taught, 'tokens'>): string => JSON.stringify([task, teacher])
 
 interface Asked {
   group: Group
@@ -233,8 +256,4 @@ function shownTo(
 /** Sampled here, for this prompt. */
 function isOwn({ author, taught }: Rollout): boolean {
   return author === undefined && !taught
-}
-
-function percent(share: number): string {
-  return `${Math.round(100 * share)} %`
 }

@@ -1,6 +1,8 @@
-// Metrics of the exchange of trained weights.
+// Metrics of the exchange of trained weights, and of teachers.
 
-import { counter, gauge, type Metric } from './metric.ts'
+import type { TaughtInfo } from '../../plugin/teacher.ts'
+import type { Snapshot } from '../snapshot.ts'
+import { counter, gauge, type Metric, type Reading } from './metric.ts'
 
 export const HEAD_METRICS: readonly Metric[] = [
   gauge(
@@ -42,4 +44,31 @@ export const HEAD_METRICS: readonly Metric[] = [
         { labels: { direction: 'out' }, value: s.heads.bytesOut },
       ],
   ),
+  {
+    ...gauge(
+      'taught_weight',
+      'taught_weight',
+      '1',
+      'How much each teacher counts in a task now, 0 to 1; 0 once the node has caught up with it',
+      (s) => byTeacher(s, ({ weight }) => weight),
+    ),
+    passing: true,
+  },
+  {
+    ...counter(
+      'taught_tokens',
+      'taught_tokens',
+      'tokens',
+      'Tokens of own answers that each teacher has scored for training',
+      (s) => byTeacher(s, ({ tokens }) => tokens),
+    ),
+    passing: true,
+  },
 ]
+
+/** No more than the host lets through: 64 a plugin. */
+function byTeacher({ plugins }: Snapshot, value: (taught: TaughtInfo) => number): Reading[] | undefined {
+  const all = plugins?.flatMap(({ taught = [] }) => taught) ?? []
+  if (all.length === 0) return undefined
+  return all.map((one) => ({ labels: { task: one.task, teacher: one.teacher }, value: value(one) }))
+}

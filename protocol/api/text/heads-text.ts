@@ -1,7 +1,8 @@
 // Describes with whom a node averages its trained weights. Used by `waggle status`, `waggle join` and the terminal UI.
 
+import type { TaughtInfo } from '../../plugin/teacher.ts'
 import type { WeightsMet } from '../requests.ts'
-import type { HeadsInfo, HeadTrial } from '../snapshot.ts'
+import type { HeadsInfo, HeadTrial, HeadTrying } from '../snapshot.ts'
 import { bytes, count, percent } from './format.ts'
 
 const peersText = (peers: number): string => `${count(peers)} ${peers === 1 ? 'peer' : 'peers'}`
@@ -15,20 +16,27 @@ export function averagedText({ peers }: Pick<HeadsInfo, 'peers'>): string {
 
 /** The same with traffic, and how it caught up. */
 export function headsText(heads: HeadsInfo): string {
-  const { bytesIn, bytesOut, refused, trial } = heads
+  const { bytesIn, bytesOut, refused, trial, trying } = heads
   return [
     averagedText(heads),
     `in ${bytes(bytesIn)}, out ${bytes(bytesOut)}`,
     ...(refused > 0 ? [`${count(refused)} refused`] : []),
-    ...(trial ? [trialText(trial)] : []),
+    ...(trying ? [tryingText(trying)] : trial ? [trialText(trial)] : []),
   ].join('; ')
 }
 
 /** Such as `merged with 1 peer: held-out 20 % → 25 %`. */
-export function trialText({ how, peers, isTaken, fallen, ...change }: HeadTrial): string {
+export function trialText({ how, peers, isTaken, fallen, failure, ...change }: HeadTrial): string {
+  if (failure !== undefined)
+    return `refused weights of ${peersText(peers.length)}: the model cannot answer with them: ${failure}`
   if (fallen) return `refused weights of ${peersText(peers.length)}: ${fallenText(fallen)}`
   if (!isTaken) return `refused weights of ${peersText(peers.length)}: held-out ${changeText(change)}`
   return `${how} with ${peersText(peers.length)}: held-out ${changeText(change)}`
+}
+
+/** Such as `trying weights of 2 peers while training goes on, 40 %`. */
+export function tryingText({ peers, fraction }: Pick<HeadTrying, 'peers' | 'fraction'>): string {
+  return `trying weights of ${peersText(peers.length)} while training goes on, ${Math.floor(100 * fraction)} %`
 }
 
 /** What became of the weights of a peer that was joined. `program`: how the command is called. */
@@ -46,6 +54,8 @@ export function metText(
       return fallen
         ? `kept its own weights: with the peer's, ${fallenText(fallen)}`
         : `kept its own weights: the peer's did not answer more held-out questions right (${change})`
+    case 'on trial':
+      return `tries the peer's weights on held-out questions while training goes on; \`${program} status\` says how far`
     case 'averaged':
       return `averages its weights with ${peersText(peers)} from now on`
     case 'untrusted':
@@ -64,4 +74,10 @@ const fallenText = ({ task, before, after }: NonNullable<HeadTrial['fallen']>): 
 
 function changeText({ before, after }: { before: number; after: number }): string {
   return `${percent(before)} → ${percent(after)}`
+}
+
+/** Such as `fractions from peer/12D3: 60 %, own 40 %; weight 0.50; 12,480 tokens`. */
+export function taughtText({ task, teacher, weight, scores, tokens }: TaughtInfo): string {
+  const compared = scores ? `${percent(scores.theirs, 0)}, own ${percent(scores.own, 0)}; ` : ''
+  return `${task} from ${teacher}: ${compared}weight ${weight.toFixed(2)}; ${count(tokens)} tokens`
 }
