@@ -35,7 +35,7 @@ export const PHASES = {
   write: { doing: 'writing answers', state: 'GENERATING' },
   verify: { doing: 'verifying', state: 'GENERATING', tellsFrom: 0.1 },
   meet: { doing: 'testing newcomers', state: 'GENERATING' },
-  // Evaluates within it, if a peer is far ahead.
+  try: { doing: "trying peers' weights", state: 'EVALUATING' },
   join: { doing: "joining peers' weights", state: 'TRAINING' },
   export: { doing: 'exporting', state: 'TRAINING', tellsFrom: 0.05 },
   read: { doing: 'reading the prompt', state: 'GENERATING', tellsFrom: 0.05 },

@@ -47,7 +47,7 @@ export interface JoinResult {
 export interface WeightsMet {
   /**
    * averaged: with its own. caught up: it stands where the peer stands. merged: it stands in the middle. given back: a trial
-   * refused the peer's. untrusted: the user does not vouch for the peer. other lineage: the peer has none for this model.
+   * refused the peer's. on trial: that goes on. untrusted: the user does not vouch for the peer. other lineage: the peer has none for this model.
    * off: this node exchanges none. not yet: they had not come in time.
    */
   outcome:
@@ -55,6 +55,7 @@ export interface WeightsMet {
     | 'caught up'
     | 'merged'
     | 'given back'
+    | 'on trial'
     | 'untrusted'
     | 'other lineage'
     | 'off'

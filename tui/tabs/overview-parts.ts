@@ -27,6 +27,7 @@ import {
   shorterTexts,
   si,
   signed,
+  tryingText,
 } from '../../protocol/api/index.ts'
 import { safeText } from '../../protocol/text.ts'
 import type { View } from '../data/store.ts'
@@ -321,7 +322,11 @@ function taughtLines({ plugins = [] }: Snapshot, width: number): string[] {
 
 /** With whom weights are averaged. */
 function weightsPieces(heads: HeadsInfo, width = Number.POSITIVE_INFINITY): Piece[] {
-  const { peers } = heads
+  const { peers, trying } = heads
+  if (trying) {
+    const percent = `${Math.floor(100 * trying.fraction)} %`
+    return firstThatFits(width, [[tryingText(trying)], [`trying weights, ${percent}`]]) as Piece[]
+  }
   const groups = si(peers.reduce((sum, peer) => sum + peer.groups, 0))
   return firstThatFits(width, [
     [`weights ${averagedText(heads)}`],

@@ -115,9 +115,9 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     const asksTeachers = parts.mayTeach() && exchanges % TEACHERS_EVERY === 0
     exchanges++
     isHurried = false
-    const peers = exchange.ask(asking.trusted(), present)
+    const peers = trials.trying ? [] : exchange.ask(asking.trusted(), present)
     void asking.all(peers, exchange).finally(() => {
-      if (!exchange.isReady) for (const tell of ended) tell()
+      if (!exchange.isReady) tellAll()
       parts.wake()
       if (asksTeachers) void asking.all(asking.strangers(), { take: teaching.take, answered() {} })
     })
@@ -135,7 +135,14 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     const ahead = exchange.ahead(behind())
     const apart = ahead ? [] : exchange.apart(probation.isSuspect, behind())
     await (ahead ? trials.catchUp(ahead) : apart.length > 0 ? trials.merge(apart) : join())
-    for (const tell of ended) tell()
+  }
+  const tellAll = (): void => {
+    if (!trials.trying) for (const tell of ended) tell()
+  }
+  const joinOrTry = async (): Promise<void> => {
+    if (!trials.trying && exchange.isReady) await phases.run('join', {}, takeWhatCame)
+    if (trials.trying) await trials.goOn()
+    tellAll()
   }
 
   const untold = (peer: string): HeadTrial | undefined =>
@@ -143,6 +150,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
 
   const outcomeOf = (peer: string): WeightsMet | undefined => {
     // Told once: a peer that is joined again is tried again.
+    if (trials.trying?.peers.includes(peer)) return undefined
     const trial = untold(peer)
     if (trial) {
       told = trial
@@ -183,16 +191,17 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
         await passed(ASK_AGAIN_MS, over)
       }
       cancel()
-      return found ?? { outcome: 'not yet' }
+      return found ?? { outcome: trials.trying?.peers.includes(peer) ? 'on trial' : 'not yet' }
     },
 
     async exchange() {
       if (!isOn()) {
         // The setting may have changed while the node runs.
         parts.swarm()?.heads.withdraw()
+        trials.stop()
         return
       }
-      if (exchange.isReady) await phases.run('join', {}, takeWhatCame)
+      if (trials.trying || exchange.isReady) await joinOrTry()
       const isDue = isHurried || exchange.isDue(policy.reference().version)
       // Nobody could fetch a head.
       if (
@@ -212,6 +221,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     },
     goBack({ step, joined }) {
       const suspects = partners.since(step)
+      trials.stop()
       exchange.reset()
       exchange.dismiss(suspects)
       watch.reset()
@@ -240,6 +250,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
           ...{ peer: author, version, groups: own, at, isClipped },
         })),
         ...(trials.newest && { trial: trials.newest }),
+        ...(trials.trying && { trying: trials.trying }),
       }
     },
   }

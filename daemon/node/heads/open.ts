@@ -6,7 +6,7 @@ import type { Config } from '../../config/schema.ts'
 import type { Journal } from '../../control/journal/journal.ts'
 import type { LivePolicy } from '../../policy/live-policy.ts'
 import type { JoinedPeers } from '../../policy/trained.ts'
-import { evaluatePolicy } from '../../rollout/evaluation/evaluation-loop.ts'
+import { scorePart } from '../../rollout/evaluation/evaluate.ts'
 import type { TaskBook } from '../../rollout/tasks.ts'
 import type { Swarm } from '../../swarm/index.ts'
 import type { Probation } from '../../trainer/heads/probation.ts'
@@ -47,21 +47,22 @@ export function openHeads(
     mayTeach: () => hasTeacher && settings().swarm.weights === 'teach',
     isTrusted: (peer) => (swarm()?.isPrivate ?? false) || vouchesFor(settings().swarm.trust, peer),
     learnt: () => ({ own: trainedOn.info.trainedOwn, foreign: trainedOn.info.trainedForeign }),
-    evaluation: newest,
-    async evaluate(samples) {
-      const {
-        parts: _parts,
-        overall: _overall,
-        ...evaluation
-      } = await evaluatePolicy(
-        {
-          promptsPerTask: settings().eval.prompts_per_task,
-          maxNewTokens: settings().model.max_completion_tokens,
-          samples,
-        },
-        { ...parts, tasks },
+    partsOf(samples) {
+      const { rollout, eval: held } = settings()
+      const round = rollout.groups_per_round * rollout.group_size
+      // Own weights and the others answer each.
+      const answers = 2 * samples * held.prompts_per_task * tasks.chosen.length
+      return Math.max(1, Math.min(held.prompts_per_task * tasks.chosen.length, Math.ceil(answers / round)))
+    },
+    answer({ samples, ...part }, { generate }) {
+      if (!generate) throw new TypeError('this trainer cannot sample')
+      const { spec, model } = parts.policy
+      const { prompts_per_task: promptsPerTask } = settings().eval
+      const { max_completion_tokens: maxNewTokens } = settings().model
+      return scorePart(
+        { ...part, samples, promptsPerTask, maxNewTokens, context: spec.contextLength },
+        { sampler: { generate }, tokenizer: model.tokenizer, tasks, phases: parts.phases },
       )
-      return evaluation
     },
     record: journal.evaluation,
     tasks: () => tasks.chosen.flatMap(({ task, difficulty }) => accuracyAt(newest(), task.name, difficulty)),

@@ -1,32 +1,60 @@
-// Tries weights on this node's held-out questions: puts them in place, evaluates, and puts its own back unless the
-// verdict is for the others.
+// Tries weights on this node's held-out questions, a part of them between two updates, while training goes on. What is
+// tried is a step away from the present weights, so what the node learns meanwhile counts on both sides and is not lost.
+// The trainer answers, so that the sampler writes no rollout with weights that are only tried.
 
-import { type Evaluation, type HeadTrial, trialText } from '../../../protocol/api/index.ts'
-import type { LivePolicy } from '../../policy/live-policy.ts'
+import {
+  type Evaluation,
+  type HeadTrial,
+  type HeadTrying,
+  trialText,
+  tryingText,
+} from '../../../protocol/api/index.ts'
+import type { LivePolicy, OtherModel } from '../../policy/live-policy.ts'
+import type { Rewards } from '../../rollout/evaluation/evaluate.ts'
 import type { HeadExchange, TriedHead } from '../../trainer/heads/exchange.ts'
 import type { Partners } from '../../trainer/heads/partners.ts'
 import type { Probation } from '../../trainer/heads/probation.ts'
-import { judge, type TaskAccuracy, type Verdict } from '../../trainer/heads/trial.ts'
-import { type Layout, toVector, toWeights, type Vector } from '../../trainer/heads/vector.ts'
+import { createTally, judge, type Tally, type Verdict } from '../../trainer/heads/trial.ts'
+import { addDifference, type Layout, toVector, toWeights, type Vector } from '../../trainer/heads/vector.ts'
 
 export interface TrialParts {
-  policy: Pick<LivePolicy, 'trainer' | 'replace' | 'reference'>
-  /** The newest evaluation. */
-  evaluation(): Evaluation | undefined
-  /** Evaluates the present weights, at the same questions each time, with so many answers to each. */
-  evaluate(samples: number): Promise<Evaluation>
+  policy: Pick<LivePolicy, 'trainer' | 'replace' | 'reference' | 'under'>
+  /** In how many parts the held-out questions are answered so often, each about as costly as a round of rollouts. */
+  partsOf(samples: number): number
+  /** The rewards of a model's answers to one part of the held-out questions, the same questions each time. */
+  answer(part: { index: number; of: number; samples: number }, model: OtherModel): Promise<Rewards[]>
   /** Makes an evaluation of weights that the node keeps a part of its curve. */
   record(evaluation: Evaluation): void
   now(): number
+  after(ms: number, run: () => void): () => void
+  wake(): void
   log(message: string): void
 }
 
 export interface Trials {
-  /** Stands where the peer stands, or else in the middle, if this node's held-out questions say so. */
+  /** Begins to stand where the peer stands, or else in the middle, if this node's held-out questions say so. */
   catchUp(head: TriedHead): Promise<void>
-  /** Takes the mean of own weights and these heads if no own task loses by it; otherwise their peers are out. */
+  /** Begins to take the mean of own weights and these heads if no own task loses by it; otherwise their peers are out. */
   merge(heads: readonly TriedHead[]): Promise<void>
+  /** One part of the trial that is under way, if it is time for it: they take half of the time at most. */
+  goOn(): Promise<void>
+  /** Ends without a verdict. */
+  stop(): void
+  /** The trial that is under way. */
+  readonly trying: HeadTrying | undefined
   readonly newest: HeadTrial | undefined
+}
+
+interface Trial {
+  how: HeadTrial['how']
+  heads: readonly TriedHead[]
+  /** From the present weights to those that are tried. */
+  step: Vector
+  samples: number
+  done: number
+  of: number
+  had: Tally
+  has: Tally
 }
 
 /** Answers to each held-out question in the trial of a merge: one would tell only a fall by half from chance. */
@@ -40,83 +68,110 @@ export function createTrials(
     probation: Pick<Probation, 'put' | 'passed'>
   },
 ): Trials {
-  const { policy, exchange, partners, probation } = parts
+  const { policy, exchange, partners, probation, now } = parts
+  let trial: Trial | undefined
   let newest: HeadTrial | undefined
+  let nextAt = 0
 
-  const attempt = async (
-    how: HeadTrial['how'],
-    heads: readonly TriedHead[],
-    weights: Vector,
-  ): Promise<boolean> => {
-    const { version } = policy.reference()
-    const mustRise = how === 'caught up'
-    const tried = { layout, weights, mustRise, samples: mustRise ? 1 : MERGE_ANSWERS }
-    const peers = heads.map(({ author }) => author)
-    // What other heads were compared with may be gone.
-    const verdict = await tryWeights(tried, parts).finally(exchange.reset)
-    newest = { how, peers, ...verdict, at: parts.now() }
-    parts.log(trialText(newest))
-    if (!verdict.isTaken) return false
-    for (const head of heads) partners.took(head, version)
-    exchange.admit(peers, version)
-    probation.passed(peers)
-    return true
+  const present = async (): Promise<Vector> => toVector(layout, await policy.trainer.weights())
+  const peersOf = ({ heads }: Trial): string[] => heads.map(({ author }) => author)
+  const trying = (one: Trial): HeadTrying => ({
+    ...{ how: one.how, peers: peersOf(one), fraction: one.done / one.of },
+  })
+
+  const begin = (how: Trial['how'], heads: readonly TriedHead[], from: Vector, to: Vector): void => {
+    const step = new Float32Array(layout.size)
+    addDifference(step, 1, to, from)
+    const samples = how === 'merged' ? MERGE_ANSWERS : 1
+    const of = parts.partsOf(samples)
+    trial = { how, heads, step, samples, done: 0, of, had: createTally(), has: createTally() }
+    nextAt = now()
+    // What else has come would be compared with weights that may be gone by then.
+    exchange.reset()
+    parts.log(tryingText(trying(trial)))
   }
 
   const merge = async (heads: readonly TriedHead[]): Promise<void> => {
     const { version } = policy.reference()
-    const weights = toVector(layout, await policy.trainer.weights())
-    if (await attempt('merged', heads, exchange.average({ version, weights }, heads))) return
-    const peers = heads.map(({ author }) => author)
-    probation.put(peers, version)
-    exchange.dismiss(peers)
+    const weights = await present()
+    begin('merged', heads, weights, exchange.average({ version, weights }, heads))
+  }
+
+  /** Own weights with the step of the trial. */
+  const tried = async ({ step }: Trial): Promise<Vector> => {
+    const weights = await present()
+    for (let i = 0; i < step.length; i++) weights[i]! += step[i]!
+    return weights
+  }
+
+  const answerOnePart = async (one: Trial): Promise<string | undefined> => {
+    const { done: index, of, samples } = one
+    const ask = (weights: Vector) =>
+      policy.under(toWeights(layout, weights), (model) => parts.answer({ index, of, samples }, model))
+    one.had.add(await ask(await present()))
+    try {
+      one.has.add(await ask(await tried(one)))
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error)
+    }
+    one.done++
+    return undefined
+  }
+
+  const end = async (one: Trial, verdict: Verdict, failure?: string): Promise<void> => {
+    const { how, heads } = one
+    const { version } = policy.reference()
+    const peers = peersOf(one)
+    newest = { how, peers, ...verdict, ...(failure !== undefined && { failure }), at: now() }
+    trial = undefined
+    parts.log(trialText(newest))
+    if (verdict.isTaken) {
+      await policy.replace(toWeights(layout, await tried(one)), { isUrgent: true })
+      for (const head of heads) partners.took(head, version)
+      exchange.reset()
+      exchange.admit(peers, version)
+      probation.passed(peers)
+      const { tasks, prompts } = one.has.means()
+      parts.record({ time: now(), step: version, version, accuracy: verdict.after, tasks, prompts })
+    } else if (how === 'caught up' && failure === undefined) await merge(heads)
+    else {
+      probation.put(peers, version)
+      exchange.dismiss(peers)
+    }
   }
 
   return {
     merge,
     async catchUp(best) {
-      if (!(await attempt('caught up', [best], best.weights))) await merge([best])
+      begin('caught up', [best], await present(), best.weights)
+    },
+    async goOn() {
+      const one = trial
+      if (!one || now() < nextAt) return
+      const since = now()
+      const failure = await answerOnePart(one).catch((error: unknown) => {
+        // Own weights could not answer, which says nothing about the others.
+        trial = undefined
+        throw error
+      })
+      const took = now() - since
+      nextAt = now() + took
+      if (failure === undefined && one.done < one.of) {
+        parts.after(took, parts.wake)
+        return
+      }
+      const verdict = judge(one.had.accuracies(), one.has.accuracies(), { mustRise: one.how === 'caught up' })
+      await end(one, failure === undefined ? verdict : { ...verdict, isTaken: false }, failure)
+      if (trial) parts.wake()
+    },
+    stop() {
+      trial = undefined
+    },
+    get trying() {
+      return trial && trying(trial)
     },
     get newest() {
       return newest
     },
   }
-}
-
-/** Rejects, with own weights in place, if the evaluation fails. */
-async function tryWeights(
-  {
-    layout,
-    weights,
-    mustRise,
-    samples,
-  }: { layout: Layout; weights: Vector; mustRise: boolean; samples: number },
-  parts: TrialParts,
-): Promise<Verdict> {
-  const { policy } = parts
-  const newest = parts.evaluation()
-  const isEnough = samples === 1 && newest?.version === policy.reference().version
-  const before = isEnough ? newest : await parts.evaluate(samples)
-  if (!isEnough) parts.record(before)
-  const own = await policy.trainer.weights()
-  let verdict: Verdict | undefined
-  try {
-    await policy.replace(toWeights(layout, weights), { isUrgent: true })
-    const after = await parts.evaluate(samples)
-    verdict = judge(accuracies(before, samples), accuracies(after, samples), { mustRise })
-    if (verdict.isTaken) parts.record(after)
-    return verdict
-  } finally {
-    if (!verdict?.isTaken) await policy.replace(own, { isUrgent: true })
-  }
-}
-
-function accuracies({ tasks, prompts }: Evaluation, samples: number): TaskAccuracy[] {
-  const all = Object.entries(tasks).sort(([a], [b]) => (a < b ? -1 : 1))
-  const each = Math.max(1, (samples * prompts) / Math.max(1, all.length))
-  return all.map(([task, accuracy]) => ({
-    ...{ task, accuracy },
-    // A share of 0 or 1 among few answers is not certain.
-    error: Math.sqrt(Math.max(accuracy * (1 - accuracy), 0.25 / each) / each),
-  }))
 }

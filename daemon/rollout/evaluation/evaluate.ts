@@ -39,7 +39,7 @@ export interface EvaluateOptions {
 }
 
 export interface EvaluateParts {
-  sampler: Sampler
+  sampler: Pick<Sampler, 'generate'>
   tokenizer: Tokenizer
   tasks: TaskBook
   /** Gives the plugins' text for evaluations. Without it, questions are asked as they are. */
@@ -53,6 +53,76 @@ interface PromptScores {
   difficulty: number
   sampled: number[][]
   greedy: number[]
+}
+
+/** The held-out prompts of each of these tasks. Throws E_TASK for a task that the node does not train on. */
+async function heldOutOf(
+  { tasks: wanted, promptsPerTask }: Pick<EvaluateOptions, 'tasks' | 'promptsPerTask'>,
+  { tasks }: Pick<EvaluateParts, 'tasks'>,
+): Promise<{ chosen: TaskBook['chosen']; prompts: PromptCoordinates[][] }> {
+  if (tasks.chosen.length === 0) {
+    throw new WaggleError('E_TASK', 'this node has no task to evaluate', {
+      hint: 'It trains on agents alone. Open their rollouts with mode = eval to evaluate.',
+    })
+  }
+  const unknown = wanted?.find((name) => !tasks.chosen.some(({ task }) => task.name === name))
+  if (unknown !== undefined) {
+    throw new WaggleError('E_TASK', `this node does not train on "${unknown}"`, {
+      hint: `It trains on ${tasks.chosen.map(({ task }) => task.name).join(', ')}.`,
+    })
+  }
+  const chosen = tasks.chosen.filter(({ task }) => wanted === undefined || wanted.includes(task.name))
+  const prompts: PromptCoordinates[][] = []
+  for (const { task, difficulty } of chosen)
+    prompts.push(await heldOutPrompts(task, difficulty, promptsPerTask))
+  return { chosen, prompts }
+}
+
+/** Rewards of all answers to some questions of a task. */
+export interface Rewards {
+  task: string
+  questions: number
+  rewards: number[]
+}
+
+/**
+ * Answers every `of`-th held-out prompt, from number `index` on, `samples` times at temperature 1. The same part always
+ * gives the same prompts and sampling seeds.
+ */
+export async function scorePart(
+  {
+    index,
+    of,
+    promptsPerTask,
+    maxNewTokens,
+    context = Number.POSITIVE_INFINITY,
+    samples = 1,
+  }: Omit<EvaluateOptions, 'tasks' | 'signal'> & { index: number; of: number },
+  { sampler, tokenizer, tasks, compose, phases = NO_PHASES }: EvaluateParts,
+): Promise<Rewards[]> {
+  const { prompts } = await heldOutOf({ promptsPerTask }, { tasks })
+  const all = prompts.flat()
+  const numbers = [...all.keys()].filter((number) => number % of === index)
+  const room = { maxNewTokens, context }
+  const sequences = await Promise.all(
+    numbers.map(async (number) => {
+      const job = await makeJob({ prompt: all[number]!, rollouts: 1 }, undefined, room, {
+        ...{ tokenizer, tasks, compose },
+      })
+      return Array.from({ length: samples }, (_, j) => beginSequence(job!, j * all.length + number))
+    }),
+  )
+  const total = numbers.length * samples
+  await phases.run('try', { unit: 'answers', total }, (at) => {
+    const onDone = (answers: number, tokens: number): void => at(answers, undefined, tokens)
+    const ends = { maxNewTokens, context: Number.POSITIVE_INFINITY, temperature: 1, onDone }
+    return writeSequences(sequences.flat(), ends, { sampler, tokenizer, compose })
+  })
+  return sequences.map((answers, i) => ({
+    task: all[numbers[i]!]!.task,
+    questions: 1,
+    rewards: answers.map((one) => rolloutOf(one, tokenizer).reward),
+  }))
 }
 
 /**
@@ -70,21 +140,7 @@ export async function scorePrompts(
   }: EvaluateOptions,
   { sampler, tokenizer, tasks, compose, phases = NO_PHASES }: EvaluateParts,
 ): Promise<PromptScores[]> {
-  if (tasks.chosen.length === 0) {
-    throw new WaggleError('E_TASK', 'this node has no task to evaluate', {
-      hint: 'It trains on agents alone. Open their rollouts with mode = eval to evaluate.',
-    })
-  }
-  const unknown = wanted?.find((name) => !tasks.chosen.some(({ task }) => task.name === name))
-  if (unknown !== undefined) {
-    throw new WaggleError('E_TASK', `this node does not train on "${unknown}"`, {
-      hint: `It trains on ${tasks.chosen.map(({ task }) => task.name).join(', ')}.`,
-    })
-  }
-  const chosen = tasks.chosen.filter(({ task }) => wanted === undefined || wanted.includes(task.name))
-  const prompts: PromptCoordinates[][] = []
-  for (const { task, difficulty } of chosen)
-    prompts.push(await heldOutPrompts(task, difficulty, promptsPerTask))
+  const { chosen, prompts } = await heldOutOf({ ...(wanted && { tasks: wanted }), promptsPerTask }, { tasks })
   const counts = prompts.map(({ length }) => length)
   const ends = { maxNewTokens, context: Number.POSITIVE_INFINITY }
   const orders: PromptJob[] = []

@@ -42,7 +42,7 @@ export interface Watcher {
 }
 
 interface WriteParts {
-  sampler: Sampler
+  sampler: Pick<Sampler, 'generate'>
   tokenizer: Tokenizer
   watcher?: Watcher | undefined
   /** Gives the plugins' text around the environment's observations. */

@@ -49,5 +49,42 @@ export function judge(
 }
 
 function meanOf(tasks: readonly TaskAccuracy[]): number {
+  if (tasks.length === 0) return 0
   return tasks.reduce((sum, { accuracy }) => sum + accuracy, 0) / tasks.length
+}
+
+/** Rewards of answers to held-out questions, as they come in. */
+export interface Tally {
+  /** The rewards of all answers to some questions of a task. */
+  add(rewards: readonly { task: string; questions: number; rewards: readonly number[] }[]): void
+  accuracies(): TaskAccuracy[]
+  means(): { tasks: Record<string, number>; prompts: number }
+}
+
+export function createTally(): Tally {
+  const all = new Map<string, { questions: number; answers: number; sum: number }>()
+  const sorted = () => [...all].sort(([a], [b]) => (a < b ? -1 : 1))
+  return {
+    add(some) {
+      for (const { task, questions, rewards } of some) {
+        const had = all.get(task) ?? { questions: 0, answers: 0, sum: 0 }
+        all.set(task, {
+          questions: had.questions + questions,
+          answers: had.answers + rewards.length,
+          sum: rewards.reduce((sum, reward) => sum + reward, had.sum),
+        })
+      }
+    },
+    accuracies: () =>
+      sorted().map(([task, { answers, sum }]) => {
+        const accuracy = sum / answers
+        // A share of 0 or 1 among few answers is not certain.
+        const variance = Math.max(accuracy * (1 - accuracy), 0.25 / answers)
+        return { task, accuracy, error: Math.sqrt(variance / answers) }
+      }),
+    means: () => ({
+      tasks: Object.fromEntries(sorted().map(([task, { answers, sum }]) => [task, sum / answers])),
+      prompts: sorted().reduce((sum, [, { questions }]) => sum + questions, 0),
+    }),
+  }
 }
