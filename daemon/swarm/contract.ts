@@ -156,7 +156,7 @@ export interface Swarm {
   /** An invite: a text with which another node can join. For a private swarm, it contains the key. */
   invite(): Promise<string>
   /** Exchange of trained weights with peers. */
-  readonly heads: Pick<Heads, 'offer' | 'withdraw' | 'ask' | 'fetch' | 'blame' | 'bytes'>
+  readonly heads: Pick<Heads, 'offer' | 'withdraw' | 'ask' | 'fetch' | 'blame' | 'bytes' | 'held'>
   /** Receipts of the steps behind trained weights. */
   readonly receipts: Pick<Receipts, 'tell' | 'ask' | 'fetch' | 'blame' | 'bytes'>
   /** Offers a file to these peers, or to any peer that has the offer's ID. Nothing is sent until a peer asks. */

@@ -304,6 +304,8 @@ export interface HeadsInfo {
   trying?: HeadTrying
   /** Peers whose weights it does not take for a while. */
   out: string[]
+  /** The limit on weights, absent if there is none. */
+  limit?: WeightsLimit
 }
 
 /** A trial of weights on this node's own held-out questions. */
@@ -324,6 +326,13 @@ export interface HeadTrial {
   /** Why the model could not answer with them. */
   failure?: string
   at: number
+}
+
+export interface WeightsLimit {
+  /** Bytes an hour, up and down each, beyond the local network. */
+  mostPerHour: number
+  /** Weights that it has kept from coming since this process started. */
+  held: number
 }
 
 /** A trial goes on beside training. */

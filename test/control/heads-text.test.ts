@@ -9,6 +9,7 @@ import {
   type Snapshot,
   taughtText,
   type WeightsMet,
+  weightsLimitText,
 } from '../../protocol/api/index.ts'
 
 const program = 'waggle'
@@ -42,6 +43,21 @@ test('status names the task for which weights were refused', () => {
   const fallen = { task: 'number_sorting', before: 0.41, after: 0.3 }
   expect(headsText({ ...info, trial: { ...trial, isTaken: false, fallen } })).toMatch(
     /; refused weights of 1 peer: number_sorting fell from 41\.0 % to 30\.0 %$/,
+  )
+})
+
+test.each([
+  [1_100_000, /allows one peer's weights \(1\.10 MB\) every 6 min, .* every minute set 66, for no limit 0$/],
+  [4_900_000, /allows one peer's weights \(4\.90 MB\) every 30 min, .* set 294,/],
+  [16_000_000, /allows no weights at all, which take 16\.0 MB, beyond the local network; .* set 960,/],
+])('a limit is told as what it allows, and what to set: %i bytes', (size, text) => {
+  expect(weightsLimitText({ size, mostPerHour: 1e7 })).toMatch(text)
+})
+
+test('status says how many weights the limit held back, once it has', () => {
+  expect(headsText({ ...info, limit: { mostPerHour: 1e7, held: 0 } })).not.toMatch(/held back/)
+  expect(headsText({ ...info, limit: { mostPerHour: 1e7, held: 3 } })).toMatch(
+    /; 3 held back by limits\.weights_mb_per_hour$/,
   )
 })
 

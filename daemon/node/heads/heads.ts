@@ -1,7 +1,13 @@
 // The daemon's part in the exchange of heads: it asks peers that this user trusts for theirs, and joins what has arrived
 // between two updates. What is due, and how heads are joined, is decided in ../trainer/heads.
 
-import type { HeadsInfo, HeadTrial, Phases, WeightsMet } from '../../../protocol/api/index.ts'
+import {
+  type HeadsInfo,
+  type HeadTrial,
+  type Phases,
+  type WeightsMet,
+  weightsLimitText,
+} from '../../../protocol/api/index.ts'
 import type { Group } from '../../../protocol/train/index.ts'
 import type { HeadTask } from '../../../protocol/wire/index.ts'
 import type { LivePolicy } from '../../policy/live-policy.ts'
@@ -27,6 +33,8 @@ export interface HeadsParts extends Omit<AskingParts, 'isOut'>, TrialParts {
   isOn(): boolean
   /** Whether the heads of peers that are not trusted may teach. */
   mayTeach(): boolean
+  /** Bytes of weights an hour beyond the local network; 0 for no limit. */
+  mostPerHour(): number
   /** Paused by the user, or held back by limits: then nothing is exchanged. */
   mustWait(): boolean
   learnt(): Learnt
@@ -104,6 +112,15 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     return { own, foreign: partners.groups(foreign) }
   }
 
+  /** Once, when there is somebody to average with. */
+  let isLimitTold = false
+  const tellLimit = (): void => {
+    const mostPerHour = parts.mostPerHour()
+    if (isLimitTold || mostPerHour === 0 || asking.trusted().length === 0) return
+    isLimitTold = true
+    parts.log(weightsLimitText({ size: exchange.size, mostPerHour }))
+  }
+
   const begin = async (): Promise<void> => {
     const { version } = policy.reference()
     const present = await weights()
@@ -115,6 +132,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     const asksTeachers = parts.mayTeach() && exchanges % TEACHERS_EVERY === 0
     exchanges++
     isHurried = false
+    tellLimit()
     const peers = trials.trying ? [] : exchange.ask(asking.trusted(), present)
     void asking.all(peers, exchange).finally(() => {
       if (!exchange.isReady) tellAll()
@@ -242,6 +260,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     info() {
       if (!isOn()) return undefined
       const { in: bytesIn, out: bytesOut } = parts.swarm()?.heads.bytes ?? { in: 0, out: 0 }
+      const mostPerHour = parts.mostPerHour()
       return {
         ...{ lineage: policy.lineage, size: exchange.size, exchanges, bytesIn, bytesOut },
         refused: asking.refused,
@@ -249,6 +268,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
         peers: here().map(({ author, version, own, at, isClipped }) => ({
           ...{ peer: author, version, groups: own, at, isClipped },
         })),
+        ...(mostPerHour > 0 && { limit: { mostPerHour, held: parts.swarm()?.heads.held ?? 0 } }),
         ...(trials.newest && { trial: trials.newest }),
         ...(trials.trying && { trying: trials.trying }),
       }

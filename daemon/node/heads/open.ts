@@ -44,6 +44,7 @@ export function openHeads(
     ...parts,
     swarm,
     isOn: () => isLineageKnown && swarm() !== undefined && settings().swarm.weights !== 'off',
+    mostPerHour: () => settings().limits.weights_mb_per_hour * 1e6,
     mayTeach: () => hasTeacher && settings().swarm.weights === 'teach',
     isTrusted: (peer) => (swarm()?.isPrivate ?? false) || vouchesFor(settings().swarm.trust, peer),
     learnt: () => ({ own: trainedOn.info.trainedOwn, foreign: trainedOn.info.trainedForeign }),

@@ -83,6 +83,8 @@ export interface Heads {
   blame(peer: string): void
   /** Since the start. */
   readonly bytes: { in: number; out: number }
+  /** Heads that were not fetched since the start, because the limit for this hour was used up. */
+  readonly held: number
 }
 
 export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: HeadsParts): Heads {
@@ -93,6 +95,7 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
     out: createHourlyBytes({ most: mostPerHour }, { clock }),
   }
   const bytes = { in: 0, out: 0 }
+  let held = 0
   const stopped = new AbortController()
   /** The newest last. */
   let offered: { hash: string; lineage: string; frame: Uint8Array; bytes: Uint8Array }[] = []
@@ -127,6 +130,9 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
 
   return {
     bytes,
+    get held() {
+      return held
+    },
     blame: parts.onLie,
     start: () =>
       requests.serve({ protocol: HEAD_PROTOCOL, maxQuestion: MAX_HEAD_REQUEST_BYTES, streams: 2 }, answer),
@@ -162,7 +168,10 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
       const { author: peer, hash } = head
       if (head.size !== size) return undefined
       const giveBack = parts.isNear(peer) ? NOTHING : limits.in.take(size)
-      if (!giveBack) return undefined
+      if (!giveBack) {
+        held++
+        return undefined
+      }
       const whole = createWhole({ size, hash }, (from) => encodeHeadRequest({ head: hash, from }))
       const onBytes = (chunk: number, at: number): void => {
         bytes.in += chunk

@@ -144,6 +144,9 @@ const weighing = (swarm: () => Swarm): Pick<Swarm, 'heads' | 'receipts'> => ({
     get bytes() {
       return swarm().heads.bytes
     },
+    get held() {
+      return swarm().heads.held
+    },
   },
   receipts: {
     tell: (source) => swarm().receipts.tell(source),

@@ -3,7 +3,7 @@
 import type { TaughtInfo } from '../../plugin/teacher.ts'
 import type { WeightsMet } from '../requests.ts'
 import type { HeadsInfo, HeadTrial, HeadTrying } from '../snapshot.ts'
-import { bytes, count, percent } from './format.ts'
+import { bytes, count, duration, percent } from './format.ts'
 
 const peersText = (peers: number): string => `${count(peers)} ${peers === 1 ? 'peer' : 'peers'}`
 
@@ -16,11 +16,12 @@ export function averagedText({ peers }: Pick<HeadsInfo, 'peers'>): string {
 
 /** The same with traffic, and how it caught up. */
 export function headsText(heads: HeadsInfo): string {
-  const { bytesIn, bytesOut, refused, trial, trying } = heads
+  const { bytesIn, bytesOut, refused, trial, trying, limit } = heads
   return [
     averagedText(heads),
     `in ${bytes(bytesIn)}, out ${bytes(bytesOut)}`,
     ...(refused > 0 ? [`${count(refused)} refused`] : []),
+    ...(limit && limit.held > 0 ? [`${count(limit.held)} held back by limits.weights_mb_per_hour`] : []),
     ...(trying ? [tryingText(trying)] : trial ? [trialText(trial)] : []),
   ].join('; ')
 }
@@ -32,6 +33,17 @@ export function trialText({ how, peers, isTaken, fallen, failure, ...change }: H
   if (fallen) return `refused weights of ${peersText(peers.length)}: ${fallenText(fallen)}`
   if (!isTaken) return `refused weights of ${peersText(peers.length)}: held-out ${changeText(change)}`
   return `${how} with ${peersText(peers.length)}: held-out ${changeText(change)}`
+}
+
+/** What a limit allows, and what to set. `size`: bytes of one peer's weights. */
+export function weightsLimitText({ size, mostPerHour }: { size: number; mostPerHour: number }): string {
+  const heads = Math.floor(mostPerHour / size)
+  const allowed =
+    heads === 0
+      ? `no weights at all, which take ${bytes(size)}`
+      : `one peer's weights (${bytes(size)}) every ${duration(3_600_000 / heads)}`
+  const minutely = Math.ceil((60 * size) / 1e6)
+  return `limits.weights_mb_per_hour = ${mostPerHour / 1e6} allows ${allowed}, beyond the local network; for one peer's every minute set ${count(minutely)}, for no limit 0`
 }
 
 /** Such as `trying weights of 2 peers while training goes on, 40 %`. */

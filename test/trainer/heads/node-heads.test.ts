@@ -34,6 +34,7 @@ function play(
     joined?: JoinedPeers
     probation?: Probation
     parts?: number
+    mostPerHour?: number
   } = {},
 ) {
   const { accuracy = (value) => value / 100, trusts = true, teaches = false, parts = 1 } = options
@@ -77,6 +78,7 @@ function play(
       peers: () => Object.keys(peers).map((id) => ({ id, connected: true })) as never,
       heads: {
         bytes: { in: 0, out: 0 },
+        held: 2,
         offer: (...given) => void state.offers.push(given),
         withdraw() {
           state.offers = []
@@ -95,6 +97,7 @@ function play(
     probation: options.probation ?? createProbation(),
     isOn: () => state.isOn,
     mayTeach: () => teaches,
+    mostPerHour: () => options.mostPerHour ?? 0,
     mustWait: () => false,
     isTrusted: () => trusts,
     learnt: () => ({ own: state.own, foreign: 0 }),
@@ -216,6 +219,21 @@ test('a head of absurd norm costs its sender, and no trial', async () => {
   expect(firstOf(state.weights)).toBe(1)
   expect(state.blamed).toEqual(['a'])
   expect(heads.info()?.trial).toBeUndefined()
+})
+
+test('a node with peers to average with says once what the limit on weights allows', async () => {
+  const { heads, state, settle } = play({ a: { value: 3, own: 0 } }, { mostPerHour: 1e7 })
+  for (let i = 0; i < 3; i++) {
+    state.version += 2
+    await settle()
+  }
+  expect(state.lines).toEqual([
+    expect.stringMatching(/^limits\.weights_mb_per_hour = 10 allows one peer's weights/),
+  ])
+  expect(heads.info()?.limit).toEqual({ mostPerHour: 1e7, held: 2 })
+  const alone = play({}, { mostPerHour: 1e7 })
+  await alone.settle()
+  expect(alone.state.lines).toEqual([])
 })
 
 describe('a newcomer', () => {
