@@ -110,5 +110,5 @@ test('what a person reads of a teacher are the values of its metrics', () => {
     { labels: labels[0], value: 12_480 },
     { labels: labels[1], value: 20 },
   ])
-  expect(taughtText(taught[0]!)).toBe('sums from peer/a: 60 %, own 40 %; weight 0.50; 12,480 tokens')
+  expect(taughtText(taught[0]!)).toBe('sums from peer/a: 60 %, own 40 %; weight 0.50; 12.5 k tokens')
 })

@@ -88,7 +88,7 @@ function changeText({ before, after }: { before: number; after: number }): strin
   return `${percent(before)} → ${percent(after)}`
 }
 
-/** Such as `fractions from peer/12D3: 60 %, own 40 %; weight 0.50; 12,480 tokens`. */
+/** Such as `fractions from peer/12D3: 60 %, own 40 %; weight 0.50; 12.5 k tokens`. */
 export function taughtText({ task, teacher, weight, scores, tokens }: TaughtInfo): string {
   const compared = scores ? `${percent(scores.theirs, 0)}, own ${percent(scores.own, 0)}; ` : ''
   return `${task} from ${teacher}: ${compared}weight ${weight.toFixed(2)}; ${count(tokens)} tokens`
