@@ -39,6 +39,13 @@ const FULL = {
     ...{ lineage: 'l', size: 9, exchanges: 3, refused: 1, bytesIn: 20, bytesOut: 30 },
     peers: [{ peer: 'p', version: 4, groups: 8, at: 0, isClipped: false }],
   },
+  plugins: [
+    ...(SEEN.plugins ?? []),
+    {
+      ...{ kind: 'correction', name: 'teachers', state: 'ok' },
+      taught: [{ task: 't', teacher: 'peer/p', weight: 0.5, scores: { theirs: 0.6, own: 0.4 }, tokens: 30 }],
+    },
+  ],
   machine: { ...SEEN.machine, stateBytes: 1000, cpuSeconds: 9 },
   limits: {
     holds: [{ limit: 'hours', reason: 'r', since: SEEN.time - 60_000 }],
