@@ -32,8 +32,8 @@ it('daemons of one lineage average weights beside one of another, and go on afte
     start('third', ['join', invite], ['training.method=lora', 'training.lora_rank=2']),
   ])
   const [other, unlike] = [(await second.client.health())!.peerId, (await third.client.health())!.peerId]
-  await first.until('it averages with the second', averagesWith(other), 120_000)
-  await second.until('it averages with the first', averagesWith(peerId), 120_000)
+  await first.until('it averages with the second', averagesWith(other), 240_000)
+  await second.until('it averages with the first', averagesWith(peerId), 240_000)
   const { heads } = await second.client.snapshot()
   expect(heads).toMatchObject({ refused: 0, lineage: (await first.client.snapshot()).heads!.lineage })
   expect(heads!.bytesIn).toBeGreaterThanOrEqual(heads!.size)
@@ -50,7 +50,7 @@ it('daemons of one lineage average weights beside one of another, and go on afte
   await second.kill()
   const killed = Date.now()
   const again = await start('second', ['join', invite])
-  await again.until('it averages with the first again', averagesWith(peerId), 120_000)
-  await first.until('it averages with the second again', averagesWith(other, killed), 120_000)
+  await again.until('it averages with the first again', averagesWith(peerId), 240_000)
+  await first.until('it averages with the second again', averagesWith(other, killed), 240_000)
   for (const daemon of [first, again]) expect((await daemon.stop()).status).toBe(0)
-}, 300_000)
+}, 600_000)
