@@ -37,7 +37,7 @@ test('a snapshot is read by status, metrics and charts', () => {
   expect(
     missing.filter(
       (series) =>
-        !/^(weights_|sharing_|trained_|agents_|serving_|set_aside|guards|dropped_texts)/.test(series),
+        !/^(weights_|sharing_|trained_|taught_|agents_|serving_|set_aside|guards|dropped_texts)/.test(series),
     ),
   ).toEqual(['held_back', 'cpu_seconds', 'state_bytes', 'sampled_tokens', 'network_month_bytes'])
 })
