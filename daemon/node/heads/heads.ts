@@ -116,7 +116,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   let isLimitTold = false
   const tellLimit = (): void => {
     const mostPerHour = parts.mostPerHour()
-    if (isLimitTold || mostPerHour === 0 || asking.trusted().length === 0) return
+    if (isLimitTold || mostPerHour === 0) return
     isLimitTold = true
     parts.log(weightsLimitText({ size: exchange.size, mostPerHour }))
   }
@@ -132,8 +132,8 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     const asksTeachers = parts.mayTeach() && exchanges % TEACHERS_EVERY === 0
     exchanges++
     isHurried = false
-    tellLimit()
     const peers = trials.trying ? [] : exchange.ask(asking.trusted(), present)
+    if (peers.length > 0) tellLimit()
     void asking.all(peers, exchange).finally(() => {
       if (!exchange.isReady) tellAll()
       parts.wake()
