@@ -1,6 +1,6 @@
 // SmolLM2 sorts three numbers: what a GGUF file starts with if the config names no tasks. The default tasks are those that
 // the bundled model was made for; a small chat model answers them wrongly or without answer tags, and a reward that is always
-// 0 teaches nothing.
+// 0 teaches nothing. A warm start on worked answers teaches the form.
 
 import type { Recipe } from './recipe.ts'
 
@@ -11,6 +11,9 @@ export const sorting: Recipe = {
   values: {
     tasks: [{ name: 'number_sorting', difficulty: 0, examples: 1 }],
     'model.max_completion_tokens': 24,
+    'warm_start.steps': 20,
+    'warm_start.examples': 32,
+    'warm_start.learning_rate': 1e-3,
     'training.method': 'lora',
     'training.learning_rate': 3e-4,
     'training.batch_groups': 8,
