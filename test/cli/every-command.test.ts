@@ -99,6 +99,7 @@ const LINES: Record<string, Line> = {
   doctor: { json: ['--no-swarm'] },
   env: { json: [] },
   completion: { json: 'writes a script', needs: ['bash'], wrong: [[], ['bsh']] },
+  schema: { json: 'is a JSON document itself', needs: ['config'], wrong: [[], ['confg']] },
   help: { json: ['exit'], wrong: [['stauts'], ['E_PERR']] },
   version: { json: [] },
 }
