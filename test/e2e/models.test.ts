@@ -53,7 +53,7 @@ it('each model of a home has its own lineage, and a plain start continues the on
   expect(first.stderr()).toMatch(/evaluated at step \d+: .* of 2 held-out questions/)
   await stop(first)
 
-  const second = await up(home, '--model', file)
+  const second = await up(home, '--model', file, '--set', 'warm_start.steps=0')
   const other = await second.client.snapshot()
   expect(other.model!.path).toBe(file)
   expect(other.model!.policy.lineage).not.toBe(included.model!.policy.lineage)
