@@ -72,7 +72,7 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
   E_IDENTITY: [
     {
       cause: '`identity.key` is damaged, or belongs to another user.',
-      cure: 'Restore it from a backup. Without it the next start makes a new identity, a newcomer to peers.',
+      cure: 'Restore it from a backup. Without it the next start makes a new identity.',
     },
   ],
   E_MODEL: [
@@ -95,19 +95,19 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
       cure: 'Use another `--home`, or change `model.path` back.',
     },
     {
-      cause: 'All checkpoints are damaged. A single damaged one is skipped.',
+      cause: 'All checkpoints are damaged.',
       cure: 'Restore a backup, or move the folder away and start again.',
     },
     {
       cause: 'The weights have become infinite or NaN.',
       cure: 'Restore an older checkpoint and lower `training.learning_rate`.',
     },
-    { cause: 'The disk is full.', cure: 'Free some space. Existing checkpoints are not affected.' },
+    { cause: 'The disk is full.', cure: 'Free some space; existing checkpoints are safe.' },
   ],
   E_STORE: [
     {
       cause: 'The disk is full, read-only or failing.',
-      cure: 'Run `waggle doctor`. Data in memory is written once the disk works again.',
+      cure: 'Run `waggle doctor`; the node writes once the disk works again.',
     },
     {
       cause: 'A newer version of Waggle wrote the database.',
@@ -132,12 +132,11 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
     { cause: 'There is no task with that name.', cure: 'The message lists the tasks.' },
     {
       cause: 'The task does not have that difficulty.',
-      cure: 'The message gives the range. Without a difficulty, the default is used.',
+      cure: 'The message gives the range.',
     },
     {
-      cause:
-        'The server of an environment in `environments` does not answer, or does not speak the protocol in `use`.',
-      cure: 'Start it first, and check `url`: its address followed by /schema (OpenEnv) or /openapi.json (NeMo Gym) should show JSON.',
+      cause: 'The server of an environment does not answer, or does not speak the protocol in `use`.',
+      cure: 'Start it first, and check `url`: followed by /schema (OpenEnv) or /openapi.json (NeMo Gym) it should show JSON.',
     },
     {
       cause: '`waggle eval` named a task that the node does not train on.',
@@ -155,11 +154,11 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
     },
     {
       cause: 'The rows use other field names than `prompt` and `answer`.',
-      cure: 'Set `fields` in the config, such as { prompt = "question", answer = "solution" }.',
+      cure: 'Set `fields`, such as { prompt = "question", answer = "solution" }.',
     },
     {
       cause: 'A verifier file cannot be loaded, throws, or returns no score from 0 to 1.',
-      cure: 'The message gives the problem and the question; docs/datasets.md has a working example.',
+      cure: 'The message gives the question; docs/datasets.md has a working example.',
     },
     {
       cause: 'The dataset exceeds 256 MiB or a million rows, or a row 64 KiB.',
@@ -187,11 +186,11 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
   E_SAMPLER: [
     {
       cause: 'The server of `sampler.url` is not running, still loading, or elsewhere.',
-      cure: 'Start it as docs/samplers.md shows. A node that runs already waits for it and tries again.',
+      cure: 'Start it as docs/samplers.md shows; a node that runs waits for it.',
     },
     {
       cause: 'It serves another model or quantization, or ignores adapters.',
-      cure: 'Serve the model of `model.path`; raise `sampler.tolerance` only for a quantization that you accept.',
+      cure: 'Serve the model of `model.path`; raise `sampler.tolerance` only for a quantization.',
     },
     {
       cause: 'The package node-llama-cpp is not installed.',
@@ -211,7 +210,7 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
   ],
   E_PEER: [
     {
-      cause: 'The other node is not running, or on another network, where its ID alone does not find it.',
+      cause: 'The other node is not running, or its ID alone does not find it on another network.',
       cure: 'Join with the address in its `waggle status`, or with an invite.',
     },
     {

@@ -6,7 +6,7 @@ export const GLOBAL_OPTIONS: readonly Option[] = [
   {
     name: 'home',
     value: 'DIR',
-    summary: 'keep everything in one directory, for several nodes on one machine',
+    summary: 'the folder with everything of a node',
   },
   { name: 'config', value: 'FILE', summary: 'read this config file' },
   { name: 'json', summary: 'write JSON to standard output' },

@@ -18,14 +18,14 @@ const preset = z
   .enum(PRESET_NAMES)
   .optional()
   .describe(
-    `defaults for a machine of a certain size: ${PRESET_NAMES.map((name) => `${name} (${PRESETS[name].summary})`).join('; ')}. \`waggle doctor\` recommends one`,
+    `defaults for a size of machine: ${PRESET_NAMES.map((name) => `${name} (${PRESETS[name].summary})`).join('; ')}. \`waggle doctor\` recommends one`,
   )
 
 const recipe = z
   .enum(RECIPE_NAMES)
   .optional()
   .describe(
-    'settings under which a model was seen to learn; `waggle recipes` lists them. Without tasks, that of the model',
+    "settings under which a model was seen to learn; see `waggle recipes`; without tasks, the model's own",
   )
 
 export const configSchema = z.strictObject({
@@ -38,44 +38,34 @@ export const configSchema = z.strictObject({
   tasks: z
     .array(task)
     .default(RECIPES['three-tasks'].values.tasks)
-    .describe(
-      'what to train on; `dataset` makes a task of your own questions. tasks = [] trains on the rollouts of agents alone',
-    ),
+    .describe("what to train on; [] trains on agents' rollouts alone"),
   rollout: rollout.prefault({}).describe('how rollouts are sampled'),
   training: training.prefault({}).describe('how to train'),
   warm_start: warmStart.prefault({}).describe('supervised steps before a new run'),
   estimator: plugin
     .default({ use: 'grpo' })
     .describe(
-      'the estimator, which turns rewards into advantages: grpo, dr_grpo, rloo, reinforce_plus_plus, spo, gae, gigpo; `waggle plugins list` has all',
+      'turns rewards into advantages: grpo, dr_grpo, rloo, reinforce_plus_plus, spo, gae, gigpo; `waggle plugins list` has all',
     ),
   corrections: z
     .array(plugin)
     .default([{ use: 'clip' }, { use: 'tis', unknown: 'keep' }, { use: 'foreign' }])
     .describe(
-      'the loss (clip, gspo, cispo, vespo or reinforce), and corrections for stale and foreign tokens (tis, rejection, kl, foreign); in order',
+      'the loss (clip, gspo, cispo, vespo or reinforce), then corrections for stale and foreign tokens (tis, rejection, kl, foreign)',
     ),
   selector: plugin
     .default({ use: 'uniform' })
-    .describe('the selector, which chooses the prompts of a round: uniform, or gdro_like for a curriculum'),
-  hints: z
-    .array(plugin)
-    .default([])
-    .describe('plugins that add hints to prompts that the model cannot solve, such as sage'),
+    .describe('chooses the prompts of a round: uniform, or gdro_like for a curriculum'),
+  hints: z.array(plugin).default([]).describe('hints for prompts that the model cannot solve, such as sage'),
   replay: z
     .array(plugin)
     .default([])
-    .describe(
-      'plugins that train again on earlier rollouts, such as r3_like, or on trusted peers’ right answers (lessons)',
-    ),
-  skills: z
-    .array(plugin)
-    .default([])
-    .describe('plugins that keep a library of advice and put it before questions; they need a larger model'),
+    .describe('training again on earlier rollouts (r3_like), or on trusted peers’ right answers (lessons)'),
+  skills: z.array(plugin).default([]).describe('libraries of advice before questions; for larger models'),
   controls: z
     .array(plugin)
     .default([])
-    .describe('plugins that steer rollouts while they are written; also further selectors'),
+    .describe('plugins that steer rollouts while they are written; further selectors'),
   roles: z.array(role).default([]).describe('models and learning rates of plugin roles'),
   limits: limits
     .prefault({})

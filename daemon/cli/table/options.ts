@@ -63,12 +63,12 @@ export const SAMPLING: readonly Option[] = [
   {
     name: 'top-p',
     value: 'P',
-    summary: 'sample from the most likely tokens that together have this probability',
+    summary: 'sample from the likeliest tokens that together have this probability',
   },
-  { name: 'top-k', value: 'N', summary: 'sample from the N most likely tokens' },
-  { name: 'max-tokens', value: 'N', summary: 'maximum length of an answer in tokens (default 256)' },
-  { name: 'min-p', value: 'P', summary: 'leave out tokens less likely than P times the most likely one' },
-  { name: 'stop', value: 'TEXT', repeat: true, summary: 'stop at this text; may be given more than once' },
+  { name: 'top-k', value: 'N', summary: 'sample from the N likeliest tokens' },
+  { name: 'max-tokens', value: 'N', summary: 'maximum tokens of an answer (default 256)' },
+  { name: 'min-p', value: 'P', summary: 'leave out tokens less likely than P times the likeliest' },
+  { name: 'stop', value: 'TEXT', repeat: true, summary: 'stop at this text; repeatable' },
   { name: 'seed', value: 'N', summary: 'the same seed gives the same answer' },
 ]
 

@@ -15,8 +15,7 @@ export const RUN: readonly Command[] = [
     group: 'Run',
     stays: true,
     summary: 'start a node and train',
-    details:
-      'Needs no set-up and no peers. Ctrl-C saves a checkpoint and stops; a second Ctrl-C stops immediately.',
+    details: 'Ctrl-C saves a checkpoint and stops; a second Ctrl-C stops immediately.',
     options: [{ name: 'detach', short: 'd', summary: 'run in the background' }, ...RUN_OPTIONS],
     examples: [
       ['waggle up', 'with the defaults'],
@@ -30,10 +29,10 @@ export const RUN: readonly Command[] = [
     group: 'Run',
     changes: true,
     summary: 'connect to a peer and exchange rollouts',
-    details: 'If no daemon runs on this home, one is started first, as with `waggle up`.',
+    details: 'Starts a daemon first if none runs on this home.',
     arguments: [target],
     options: [
-      { name: 'detach', short: 'd', summary: 'start the daemon in the background, if none is running' },
+      { name: 'detach', short: 'd', summary: 'start the daemon in the background' },
       ...REMOTE,
       ...RUN_OPTIONS,
     ],
@@ -48,7 +47,7 @@ export const RUN: readonly Command[] = [
     group: 'Run',
     summary: 'run a contact point and relay for other nodes, without training',
     details:
-      'For a machine with a public address, on TCP port 4001 and UDP port 3478 by default. `waggle invite`, run on it, prints the invite for other nodes.',
+      'For a machine with a public address; TCP port 4001 and UDP port 3478 by default. `waggle invite`, run there, prints what others join with.',
     arguments: [{ ...target, required: false }],
     options: [
       {
@@ -61,7 +60,7 @@ export const RUN: readonly Command[] = [
         name: 'announce',
         value: 'ADDRS',
         key: 'swarm.announce',
-        summary: 'multiaddrs under which others reach it, if it is behind a router or has a DNS name',
+        summary: 'multiaddrs under which others reach it, if these differ',
       },
       {
         name: 'stun-port',

@@ -9,7 +9,7 @@ export const SET_UP: readonly Command[] = [
     group: 'Set up',
     summary: 'download a model from the hub, or list the models on this machine',
     details:
-      "Models are in Hugging Face's cache (HF_HOME). HF_TOKEN gives access to gated models, HF_ENDPOINT selects a mirror, HF_HUB_OFFLINE prevents network access. Files are checked against their hashes, and none is executed.",
+      "Models are in Hugging Face's cache (HF_HOME). HF_TOKEN opens gated models, HF_ENDPOINT names a mirror, HF_HUB_OFFLINE prevents network access. Hashes of files are checked, and no file is run.",
     arguments: [
       { name: 'action', summary: 'pull or list', required: true, choices: ['pull', 'list'] },
       { name: 'name', summary: 'pull: org/name, or org/name@revision' },
@@ -25,7 +25,7 @@ export const SET_UP: readonly Command[] = [
     group: 'Set up',
     summary: 'list settings under which a model was seen to learn, or show one',
     details:
-      'A run with a recipe shows the accuracy that recorded runs had at the same step: in `status`, `top` and the log. A model without tasks in the config has its own recipe.',
+      'A run with a recipe shows what recorded runs had at the same step. A model has its own recipe if the config names no tasks.',
     arguments: [{ name: 'name', summary: 'the recipe to show' }],
     examples: [['waggle up --recipe sorting --model SmolLM2.gguf', 'train with its settings']],
     load: () => import('../commands/set-up/recipes.ts'),
@@ -34,13 +34,12 @@ export const SET_UP: readonly Command[] = [
     name: 'init',
     group: 'Set up',
     summary: 'write a config file that explains every key',
-    details:
-      'Optional: without a config file the same defaults apply. Beside it goes its JSON schema, which the first line names for editors.',
+    details: 'Without a config file the same defaults apply. Its JSON schema, for editors, goes beside it.',
     options: [
       {
         name: 'preset',
         value: 'NAME',
-        summary: 'use values for a machine of this size; `auto` picks the preset for this machine',
+        summary: 'values for a machine of this size; `auto`: for this machine',
       },
       { name: 'force', summary: 'overwrite an existing file' },
     ],
@@ -50,16 +49,15 @@ export const SET_UP: readonly Command[] = [
     name: 'config',
     group: 'Set up',
     summary: 'show or check the config',
-    details:
-      'check finds everything that would keep a node from starting, and imports the plugins; restart and reload run it first.',
+    details: 'check finds everything that would keep a node from starting; restart and reload run it first.',
     arguments: [
       {
         name: 'action',
-        summary: 'show (the effective config), check (find all mistakes), path (where the file is)',
+        summary: 'show (the effective config), check (all mistakes), path (where the file is)',
         choices: ['show', 'check', 'path'],
       },
     ],
-    options: [{ name: 'origin', summary: 'with show: print where each value comes from' }, ...NODE_OPTIONS],
+    options: [{ name: 'origin', summary: 'show: where each value comes from' }, ...NODE_OPTIONS],
     examples: [['waggle config show --origin', 'each effective value and its source']],
     load: () => import('../commands/set-up/config.ts'),
   },
@@ -76,7 +74,7 @@ export const SET_UP: readonly Command[] = [
     group: 'Set up',
     summary: 'test each device against the CPU, or install the CUDA provider',
     details:
-      "Each device is tested in a process of its own: its results must agree with the CPU's. The CUDA provider comes from NuGet, checked against the published digest.",
+      'Each device is tested in a process of its own. The CUDA provider comes from NuGet, checked against the published digest.',
     arguments: [
       { name: 'action', summary: 'list (the default) or install', choices: ['list', 'install'] },
       { name: 'what', summary: 'install: cuda', choices: ['cuda'] },
@@ -90,7 +88,7 @@ export const SET_UP: readonly Command[] = [
       {
         name: 'digest',
         value: 'DIGEST',
-        summary: 'install: the digest that the package must have, as sha256:… or sha512:…',
+        summary: "install: the package's digest, as sha256:… or sha512:…",
       },
     ],
     examples: [
@@ -125,7 +123,7 @@ export const SET_UP: readonly Command[] = [
     group: 'Set up',
     summary: 'print a contract for programs, as JSON',
     details:
-      'config: the JSON schema of config.toml. control, gateway: OpenAPI documents. A node serves its own at /v1/openapi.json, and its gateway at /openapi.json.',
+      'config: the JSON schema of config.toml. control, gateway: OpenAPI. A node serves these at /v1/openapi.json, and its gateway at /openapi.json.',
     arguments: [
       {
         name: 'what',

@@ -14,20 +14,20 @@ export const STEER: readonly Command[] = [
         name: 'task',
         value: 'NAME',
         repeat: true,
-        summary: 'evaluate only this task; may be given more than once',
+        summary: 'only this task; repeatable',
       },
       { name: 'prompts', value: 'N', summary: 'held-out prompts per task' },
       {
         name: 'samples',
         value: 'N',
-        summary: 'answers per prompt (default 1); more than one gives pass@k and pass^k',
+        summary: 'answers per prompt (default 1); more give pass@k and pass^k',
       },
       {
         name: 'difference',
         value: 'POINTS',
         summary: 'say how many questions show a difference of so many points (default 5)',
       },
-      { name: 'plugins', summary: 'enable plugins that may act at test time, such as skill libraries' },
+      { name: 'plugins', summary: 'with plugins that may act at test time, such as skill libraries' },
     ],
     examples: [['waggle eval --samples 8 --json', 'pass@1 to pass@8 with confidence intervals, as JSON']],
     load: () => import('../commands/steer/eval.ts'),
@@ -37,7 +37,7 @@ export const STEER: readonly Command[] = [
     group: 'Steer',
     summary: 'compute a step behind trained weights again, this node’s own or a peer’s',
     details:
-      'Fetches the state before a step, drawn at random from the newest ones, and its batch; verifies the batch, computes the step again, and compares. The node whose step it is needs swarm.audits = true. The exit status is 1 if an audit failed.',
+      'Draws one of the newest steps, fetches the state before it and its batch, verifies the batch, and computes the step again. The node whose step it is needs swarm.audits = true. Exit status 1 means that an audit failed.',
     arguments: [
       { name: 'peer', summary: 'a peer ID, or a name as `waggle peers` shows it (default: this node)' },
     ],
@@ -67,7 +67,7 @@ export const STEER: readonly Command[] = [
     changes: true,
     summary: 'save a checkpoint now; list, compare or restore saved ones',
     details:
-      'list, diff and restore need no running node. diff shows how far the weights moved, between the two newest by default. restore needs a stopped node, and moves newer checkpoints to another folder.',
+      'Only save needs a running node. diff shows how far the weights moved, by default between the two newest. restore needs a stopped node, and moves newer checkpoints to another folder.',
     arguments: [
       {
         name: 'what',
@@ -75,7 +75,7 @@ export const STEER: readonly Command[] = [
         choices: ['save', 'list', 'diff', 'restore'],
       },
       { name: 'step', summary: 'diff, restore: the step of the checkpoint' },
-      { name: 'other', summary: 'diff: the step of the checkpoint to compare with (default: the newest)' },
+      { name: 'other', summary: 'diff: the step to compare with (default: the newest)' },
     ],
     options: REMOTE,
     examples: [
@@ -88,7 +88,7 @@ export const STEER: readonly Command[] = [
     name: 'invite',
     group: 'Steer',
     summary: 'print an invite with which another node can join this swarm',
-    details: 'An invite contains addresses and, for a private swarm, the key: keep it as secret as the key.',
+    details: 'An invite to a private swarm contains its key: keep it secret.',
     examples: [['waggle join "$(ssh other waggle invite)"', 'join the swarm of a node on another machine']],
     options: REMOTE,
     load: async () => ({ run: (await import('../commands/steer/simple.ts')).invite }),
@@ -99,8 +99,7 @@ export const STEER: readonly Command[] = [
     group: 'Steer',
     changes: true,
     summary: 'offer a file to peers, such as a checkpoint or an adapter',
-    details:
-      'Prints the source for `waggle get-file` on the other side. The offer lasts until this node stops.',
+    details: 'Prints the source for `waggle get-file`. The offer lasts until this node stops.',
     arguments: [{ name: 'file', summary: 'the file', required: true }],
     options: [
       ...REMOTE,
@@ -108,7 +107,7 @@ export const STEER: readonly Command[] = [
         name: 'to',
         value: 'PEER',
         repeat: true,
-        summary: 'offer it only to this peer, by ID or name; may be given more than once',
+        summary: 'only for this peer, by ID or name; repeatable',
       },
     ],
     examples: [['waggle send-file adapter.safetensors --to brave-otter', 'only this peer can fetch it']],
@@ -120,8 +119,7 @@ export const STEER: readonly Command[] = [
     group: 'Steer',
     changes: true,
     summary: 'download a file that a peer offers',
-    details:
-      'Each chunk is verified, and an interrupted download is resumed. Waggle never loads the file by itself.',
+    details: 'Each chunk is verified; an interrupted download is resumed. Waggle never loads the file.',
     arguments: [
       { name: 'source', summary: 'what `waggle send-file` printed on the other node', required: true },
       { name: 'file', summary: 'the file to write; must not exist yet', required: true },
@@ -137,10 +135,8 @@ export const STEER: readonly Command[] = [
     group: 'Steer',
     changes: true,
     summary: 'change settings of the running node until it stops',
-    details: 'For keys that `waggle help config` marks; if one cannot change, none is changed.',
-    arguments: [
-      { name: 'setting', summary: 'KEY=VALUE; may be given more than once', required: true, repeat: true },
-    ],
+    details: 'For keys that `waggle help config` marks as live; if one cannot change, none is changed.',
+    arguments: [{ name: 'setting', summary: 'KEY=VALUE; repeatable', required: true, repeat: true }],
     options: REMOTE,
     examples: [['waggle set training.learning_rate=3e-4', 'from the next step on']],
     load: async () => ({ run: (await import('../commands/steer/set.ts')).set }),
@@ -149,9 +145,8 @@ export const STEER: readonly Command[] = [
     name: 'reload',
     group: 'Steer',
     changes: true,
-    summary: 'reread the config file and apply what can change while the node runs',
-    details:
-      'SIGHUP does the same. Changes that need a restart are listed; an invalid config changes nothing.',
+    summary: 'reread the config file and apply its live keys',
+    details: 'SIGHUP does the same. What needs a restart is listed; an invalid config changes nothing.',
     options: REMOTE,
     load: async () => ({ run: (await import('../commands/steer/set.ts')).reload }),
   },

@@ -9,7 +9,7 @@ export const USE_MODEL: readonly Command[] = [
     group: 'Steer',
     summary: "score an answer with a task's verifier, or tokens with a model",
     details:
-      'Works without a daemon. With a task: prints the question and its key, and scores the answer, if given (`-` reads it from standard input; answers of several turns as several words). With --ids, --text or --chat: reads and writes one JSON object per line, with `logprobs` and `entropy` (nats, one number per scored token; the first token of --ids and --text is context). The default model is this home’s newest checkpoint.',
+      'Needs no daemon. With a task: prints the question and its key, and scores the answer, if given (`-`: from standard input; several turns as several words). With --ids, --text or --chat: reads and writes a JSON object per line, with `logprobs` and `entropy` in nats for each scored token; the first token of --ids and --text is context. The default model is this home’s newest checkpoint.',
     arguments: [
       { name: 'task', summary: 'a task, such as basic_arithmetic' },
       { name: 'answer', summary: 'the completion to score' },
@@ -45,7 +45,7 @@ export const USE_MODEL: readonly Command[] = [
     group: 'Steer',
     summary: 'write one completion',
     details:
-      'Works without a daemon. The default model is this home’s newest checkpoint. A model with a chat template answers the text; without one, or with --raw, it continues the text.',
+      'Needs no daemon. The default model is this home’s newest checkpoint. A model with a chat template answers the text; without one, or with --raw, it continues it.',
     arguments: [{ name: 'text', summary: 'the prompt; `-` reads it from standard input', required: true }],
     options: [
       { name: 'raw', summary: 'continue the text without the chat template' },
@@ -60,7 +60,7 @@ export const USE_MODEL: readonly Command[] = [
     group: 'Steer',
     summary: 'chat with the model',
     details:
-      'Works without a daemon. The default model is this home’s newest checkpoint. Ctrl-C stops an answer, /new starts anew, /quit exits.',
+      'Needs no daemon. The default model is this home’s newest checkpoint. Ctrl-C stops an answer, /new starts anew, /quit exits.',
     options: [
       { name: 'system', value: 'TEXT', summary: 'the system message' },
       ...SAMPLING,
@@ -73,7 +73,7 @@ export const USE_MODEL: readonly Command[] = [
     group: 'Run',
     summary: 'answer programs with a model, without training',
     details:
-      'Works without a daemon; a node serves with serve.listen. Speaks the APIs of OpenAI, Anthropic and Ollama; the key is in serve.key in the home, and the address is serve.listen (127.0.0.1:4390). The default model is this home’s newest checkpoint.',
+      'Needs no daemon; a node that trains serves with serve.listen. Speaks the APIs of OpenAI, Anthropic and Ollama at serve.listen (127.0.0.1:4390), with the key in serve.key in the home. The default model is this home’s newest checkpoint.',
     arguments: [{ name: 'model', summary: 'a folder, a GGUF file, or org/name on the hub' }],
     options: MODEL_OPTIONS,
     examples: [['waggle serve ./model.gguf', 'for Open WebUI, an editor or a script']],
@@ -85,7 +85,7 @@ export const USE_MODEL: readonly Command[] = [
     group: 'Steer',
     summary: 'export a run as a table, or the newest checkpoint for other tools',
     details:
-      "Exports the home's newest checkpoint, or with --model the newest that continues that model. model: in Hugging Face's format, with the adapter merged in. adapter: the LoRA adapter alone, in PEFT's format. Both have a model card. A name that ends in .gguf gives one GGUF file instead: the adapter of any model, or the whole model if its base was a GGUF file.",
+      "With --model, the newest checkpoint that continues that model. model: in Hugging Face's format, with the adapter merged in. adapter: the LoRA adapter alone, in PEFT's format. Both have a model card. A name that ends in .gguf gives a GGUF file: the adapter of any model, or the whole model if its base was a GGUF file.",
     arguments: [
       {
         name: 'what',
@@ -96,7 +96,7 @@ export const USE_MODEL: readonly Command[] = [
       {
         name: 'place',
         summary:
-          'run: a recorded run, or `last` (the default); model, adapter: the folder to write to, or a .gguf file',
+          'run: a recorded run, or `last` (the default); model, adapter: the folder or .gguf file to write',
       },
     ],
     options: [
@@ -112,8 +112,8 @@ export const USE_MODEL: readonly Command[] = [
         choices: ['f32', 'bf16', 'f16', 'q8_0'],
         summary: 'model, adapter: f32 (the default), bf16 or f16; q8_0 for a .gguf file',
       },
-      { name: 'force', summary: 'model, adapter: write into a folder that is not empty, or over a file' },
-      { name: 'save', summary: 'model, adapter: have the running node save a checkpoint first' },
+      { name: 'force', summary: 'model, adapter: overwrite' },
+      { name: 'save', summary: 'model, adapter: save a checkpoint first' },
       ...MODEL_OPTIONS.filter(({ name }) => name === 'model'),
     ],
     examples: [

@@ -21,7 +21,7 @@ export const WATCH: readonly Command[] = [
     details: 'q closes the screen, ? lists the keys; the daemon keeps running.',
     options: [
       ...REMOTE,
-      { name: 'ascii', summary: 'use ASCII characters only' },
+      { name: 'ascii', summary: 'ASCII characters only' },
       {
         name: 'replay',
         value: 'FILE',
@@ -63,7 +63,7 @@ export const WATCH: readonly Command[] = [
     group: 'Watch',
     summary: 'show loaded plugins; list, check, create, install or run plugins',
     details:
-      'Without an action: the plugins of the running node, their cost, and whether one was switched off. The actions need no node. list: those to try first; `list more`: the others, with what was measured. check: the plugins of the config, or the conformance tests on the one named. new: creates a small plugin with a test. add: installs an npm package for this home. run: calls one hook on JSON from a file or standard input.',
+      "Without an action: the plugins of the running node and their cost. The actions need no node. list: those to try first; `list more`: the others, with what was measured. check: the config's plugins, or conformance tests on the one named. new: a small plugin with a test. add: installs an npm package for this home. run: calls one hook on JSON from a file or standard input.",
     arguments: [
       {
         name: 'action',
@@ -73,7 +73,7 @@ export const WATCH: readonly Command[] = [
       {
         name: 'what',
         summary:
-          'list: more; check: a plugin; new: a kind and a name; add: an npm package; run: a plugin and an input file',
+          'list: more; check: a plugin; new: a kind and a name; add: a package; run: a plugin and a file',
         repeat: true,
       },
     ],
@@ -88,7 +88,7 @@ export const WATCH: readonly Command[] = [
     name: 'logs',
     group: 'Watch',
     summary: "show the node's log",
-    details: 'Reads the log file, so it also works when the daemon is not running.',
+    details: 'Reads the log file, so it needs no daemon.',
     options: [
       { name: 'follow', short: 'f', summary: 'keep printing new lines' },
       { name: 'lines', short: 'n', value: 'N', summary: 'number of lines (default 100)' },
@@ -109,7 +109,7 @@ export const WATCH: readonly Command[] = [
     summary: 'follow the event stream',
     options: [
       ...REMOTE,
-      { name: 'since', value: 'ID', summary: 'start after this event; 0 starts with the oldest one kept' },
+      { name: 'since', value: 'ID', summary: 'start after this event; 0: with the oldest one kept' },
       {
         name: 'type',
         value: 'TYPE',

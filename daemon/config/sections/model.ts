@@ -8,21 +8,14 @@ export const model = z.strictObject({
     .min(1)
     .default('default')
     .describe(
-      'a folder in Hugging Face\'s layout, a GGUF file, or a name on the hub: org/name or org/name@revision; "default" is the included model. If unset, the model of the home\'s newest checkpoint',
+      'a folder, a GGUF file, org/name or org/name@revision on the hub, or "default", the included model; if unset, that of the newest checkpoint',
     ),
-  max_completion_tokens: z
-    .int()
-    .min(1)
-    .max(32_768)
-    .default(96)
-    .describe('maximum length of a completion in tokens'),
+  max_completion_tokens: z.int().min(1).max(32_768).default(96).describe('maximum tokens of a completion'),
   stop: z
     .array(z.string().min(1).max(64))
     .max(8)
     .optional()
-    .describe(
-      'texts that end a completion; if unset, "</answer>" for a model without a chat template, none for others',
-    ),
+    .describe('texts that end a completion; if unset, "</answer>" for a model without a chat template'),
 })
 
 export const engine = z.strictObject({
@@ -30,24 +23,20 @@ export const engine = z.strictObject({
   device: z
     .enum(['auto', 'cpu', 'webgpu', 'cuda', 'dml', 'coreml'])
     .default('auto')
-    .describe('the device to run on; "auto" selects the fastest one that works'),
+    .describe('the device; "auto" is the fastest that works'),
   precision: z
     .enum(['auto', 'float32', 'float16'])
     .default('float32')
-    .describe(
-      'precision of matrix products in training; "auto" uses float16 where the device supports it and is faster with it',
-    ),
+    .describe('precision of matrix products in training; "auto" is float16 where it works and is faster'),
   base_precision: z
     .enum(['auto', 'f32', 'f16', 'q8', 'q4'])
     .default('auto')
-    .describe(
-      'how frozen weights are kept while an adapter is trained; "auto" is float32 if it fits, else as in the file',
-    ),
+    .describe('precision of frozen weights under an adapter; "auto" is f32 if it fits, else as in the file'),
   sampling_precision: z
     .enum(['int8', 'float32'])
     .default('int8')
     .describe(
-      'what weights of 4 and 8 bits are multiplied by while sampling on the CPU; int8 is up to twice as fast, and its log-probs differ by some hundredths',
+      'precision of activations times weights of 4 or 8 bits, while sampling on the CPU; int8 is up to twice as fast and changes log-probs by hundredths',
     ),
   threads: z
     .int()
@@ -60,7 +49,7 @@ export const engine = z.strictObject({
     .min(0)
     .max(65_536)
     .default(0)
-    .describe("GB of memory that the node may use; 0 is 85 % of what is free, within the container's limit"),
+    .describe("GB of memory; 0 is 85 % of what is free, within the container's limit"),
   micro_batch_tokens: z
     .int()
     .min(0)
@@ -74,7 +63,7 @@ export const sampler = z.strictObject({
     .enum(['engine', 'node-llama-cpp', 'vllm', 'sglang', 'llama-server'])
     .default('engine')
     .describe(
-      'what writes rollouts: the own engine, the npm package node-llama-cpp, or a server at sampler.url; all but the engine need LoRA',
+      "what writes rollouts: the node's engine, the package node-llama-cpp, or a server; all but the engine need LoRA",
     ),
   url: z
     .string()
@@ -89,12 +78,12 @@ export const sampler = z.strictObject({
     .string()
     .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of an environment variable')
     .optional()
-    .describe("environment variable that holds the server's key"),
+    .describe("environment variable with the server's key"),
   model: z
     .string()
     .min(1)
     .optional()
-    .describe('for node-llama-cpp, the GGUF file of the same model; if unset, model.path'),
+    .describe('for node-llama-cpp: GGUF file of the same model; if unset, model.path'),
   adapter_every: z
     .int()
     .min(1)
@@ -105,22 +94,18 @@ export const sampler = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe(
-      'folder for adapters, which the server must see under the same path; if unset, in the state directory',
-    ),
+    .describe('folder for adapters, which the server must see under the same path'),
   restart: z
     .array(z.string().max(4096))
     .min(1)
     .max(64)
     .optional()
-    .describe('for llama-server, the command that restarts it with `--lora`; the path of the file is added'),
+    .describe("for llama-server: command that restarts it with `--lora`; the adapter's path is added"),
   tolerance: z
     .number()
     .gt(0)
     .max(10)
     .default(0.15)
-    .describe(
-      "largest mean difference in nats between the sampler's and the trainer's log-probs in the self-test",
-    ),
+    .describe('largest mean difference of log-probs in the self-test, in nats'),
   parallel: z.int().min(1).max(4096).default(32).describe('sequences written side by side'),
 })

@@ -3,18 +3,13 @@
 import { z } from 'zod'
 
 export const node = z.strictObject({
-  name: z
-    .string()
-    .min(1)
-    .max(64)
-    .optional()
-    .describe('the name of this node; if unset, a name derived from its peer ID'),
+  name: z.string().min(1).max(64).optional().describe("the node's name; if unset, derived from its peer ID"),
   seed: z
     .int()
     .min(0)
     .max(0xffff_ffff)
     .optional()
-    .describe('seed of all random numbers; if unset, derived from the identity, so that nodes differ'),
+    .describe('seed of all random numbers; if unset, derived from the identity'),
 })
 
 const address = z.string().startsWith('/', 'must be a multiaddr such as /ip4/0.0.0.0/tcp/4001')
@@ -25,20 +20,14 @@ export const swarm = z.strictObject({
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'must be 1 to 32 of a-z, 0-9 and -')
     .optional()
-    .describe(
-      'only nodes with the same swarm name connect; if unset, the name in the invite, otherwise "waggle"',
-    ),
+    .describe('only nodes with the same name connect; if unset, the invite\'s, or "waggle"'),
   private: z
     .boolean()
     .default(false)
     .describe(
-      "only nodes with the swarm's key can connect; it is created at the first start and is part of invites",
+      "only nodes with the swarm's key connect; it is made at the first start and is part of invites",
     ),
-  key_file: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('file with the key of a private swarm, in place of the key made here or in an invite'),
+  key_file: z.string().min(1).optional().describe('file with the key of a private swarm'),
   allow: z
     .array(z.string().regex(/^12D3KooW[1-9A-HJ-NP-Za-km-z]{44}$/, 'must be a peer ID, 12D3KooW…'))
     .optional()
@@ -52,63 +41,47 @@ export const swarm = z.strictObject({
       { error: 'must be none, all, or a list of peer IDs, 12D3KooW…' },
     )
     .default('none')
-    .describe(
-      'peers you vouch for, whose groups count like own ones at once: none, all (for a private swarm), or a list of peer IDs',
-    ),
+    .describe('peers you vouch for: none, all (for a private swarm), or peer IDs'),
   weights: z
     .enum(['trusted', 'teach', 'off'])
     .default('trusted')
     .describe(
-      'average trained weights with peers of the same model; trusted: those in swarm.trust and members of a private swarm; teach: others may teach as well; off: neither send nor take any',
+      "whose weights are averaged; trusted: those of swarm.trust and of a private swarm; teach: the same, and others may teach; off: nobody's, and none are sent",
     ),
   audits: z
     .boolean()
     .default(false)
-    .describe(
-      "keep a receipt of the newest steps, so that peers can compute one again, and let `waggle audit` do so with peers'; takes up to 512 MB in the home, and writes every step to it",
-    ),
+    .describe("audit peers' steps, and keep receipts of own ones for their audits; up to 512 MB in the home"),
   listen: z
     .array(address)
     .default(['/ip4/0.0.0.0/tcp/0'])
-    .describe('multiaddrs to listen on; port 0 selects a free port'),
-  announce: z
-    .array(address)
-    .default([])
-    .describe('additional multiaddrs to announce, such as a forwarded port'),
-  bootstrap: z
-    .array(address)
-    .default([])
-    .describe('peers to dial at the start, as multiaddrs with a peer ID'),
+    .describe('multiaddrs to listen on; port 0 is any free port'),
+  announce: z.array(address).default([]).describe('more multiaddrs to announce, such as a forwarded port'),
+  bootstrap: z.array(address).default([]).describe('multiaddrs of peers to dial at the start'),
   lan: z
     .enum(['ask', 'open', 'off'])
     .default('ask')
-    .describe(
-      'nodes on the local network (mDNS); ask: report them; open: join all; off: neither find nor be found',
-    ),
+    .describe('the local network (mDNS); ask: report nodes; open: join all; off: neither find nor be found'),
   wide: z
     .boolean()
     .default(true)
-    .describe(
-      'find peers through other peers, and be reachable through relays; false uses only mDNS and configured addresses',
-    ),
+    .describe('find peers through peers and relays; false: only by mDNS and given addresses'),
   max_connections: z.int().min(1).max(1000).default(128).describe('maximum number of connections'),
   state_minutes: z
     .number()
     .min(0)
     .max(1440)
     .default(5)
-    .describe('minutes between requests for the state of peers’ plugins; 0 turns this off'),
+    .describe('minutes between requests for the state of peers’ plugins; 0: none'),
   upnp: z.boolean().default(false).describe('ask the router for a port (UPnP, PCP or NAT-PMP)'),
-  relay: z.boolean().default(false).describe('relay for nodes behind NATs; needs a publicly reachable port'),
+  relay: z.boolean().default(false).describe('relay for nodes behind NATs; needs a public port'),
   webrtc: z
     .boolean()
     .default(false)
-    .describe(
-      'connect directly when both nodes are behind NATs (WebRTC, an optional package); not in a private swarm',
-    ),
+    .describe('connect directly where both nodes are behind NATs; needs a package; not in a private swarm'),
   stun: z
     .array(z.string().regex(/^(\[[0-9A-Fa-f:]+\]|[^\s:[\]/]+):\d{1,5}$/, 'must be host:port'))
     .default([])
-    .describe('additional STUN servers for WebRTC, besides those in invites'),
-  stun_port: z.int().min(0).max(65_535).default(0).describe('UDP port for STUN requests; 0 turns this off'),
+    .describe('STUN servers for WebRTC, besides those of invites'),
+  stun_port: z.int().min(0).max(65_535).default(0).describe('UDP port that answers STUN; 0: none'),
 })

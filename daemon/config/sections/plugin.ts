@@ -4,6 +4,6 @@ import { z } from 'zod'
 
 export const plugin = z
   .looseObject({
-    use: z.string().min(1).describe('the name of a built-in plugin, an npm package, or the path of a file'),
+    use: z.string().min(1).describe('a built-in plugin, an npm package, or the path of a file'),
   })
   .describe('a plugin and its settings')

@@ -9,34 +9,21 @@ export const checkpoint = z.strictObject({
     .min(0)
     .default(300)
     .describe(
-      'maximum seconds between checkpoints, more if saving would take over 2 % of the time; 0 uses every_steps alone',
+      'maximum seconds between checkpoints, if saving takes less than 2 % of the time; 0: no maximum',
     ),
   keep: z
     .int()
     .min(1)
     .max(1000)
     .default(3)
-    .describe('checkpoints to keep: the newest, and older ones at least half of every_steps apart'),
+    .describe('checkpoints kept: the newest, and older ones at least half of every_steps apart'),
 })
 
 export const evaluation = z.strictObject({
-  every_seconds: z
-    .number()
-    .min(0)
-    .default(60)
-    .describe('seconds between held-out evaluations; 0 turns them off'),
-  prompts_per_task: z
-    .int()
-    .min(1)
-    .max(100_000)
-    .default(100)
-    .describe('held-out prompts per task, or all that the task has'),
+  every_seconds: z.number().min(0).default(60).describe('seconds between held-out evaluations; 0: none'),
+  prompts_per_task: z.int().min(1).max(100_000).default(100).describe('held-out prompts per task'),
 })
 
 export const metrics = z.strictObject({
-  tensorboard: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('folder for TensorBoard event files of every step and evaluation'),
+  tensorboard: z.string().min(1).optional().describe("folder for TensorBoard's event files"),
 })

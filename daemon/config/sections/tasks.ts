@@ -12,26 +12,24 @@ export const task = z.strictObject({
   name: z
     .string()
     .regex(TASK_NAME, 'must be a task name: a-z, 0-9 and _')
-    .describe('the name of the task; for a dataset, a name of your choice'),
+    .describe("the task's name; for a dataset, one of your choice"),
   use: z
     .string()
     .regex(/[./\\]/, 'must be the path of a file, such as ./task.ts')
     .optional()
-    .describe('the file of a task or environment of your own, such as ./task.ts'),
+    .describe('file of a task or environment of your own, such as ./task.ts'),
   difficulty: z.int().min(0).max(1000).optional().describe("if unset, the task's default"),
   examples: z
     .int()
     .min(0)
     .max(8)
     .optional()
-    .describe(
-      'solved examples before each question, as earlier turns, which show a small model the form; 0 if unset; not for tasks with turns',
-    ),
+    .describe('solved examples before each question, as earlier turns; not for tasks with turns'),
   dataset: z
     .string()
     .min(1)
     .optional()
-    .describe('your own questions: JSON lines (*.jsonl), a table (*.csv, *.tsv), or a folder of such files'),
+    .describe('your own questions: *.jsonl, *.csv, *.tsv, or a folder of such files'),
   fields: z
     .strictObject({
       prompt: field.describe('the question, or a list of chat messages'),
@@ -46,13 +44,13 @@ export const task = z.strictObject({
     })
     .optional()
     .describe(
-      'names of a dataset\'s fields, such as { prompt = "question" }, with dots for nested ones; `answer_after = "####"` takes the text after that mark as the answer',
+      'names of a dataset\'s fields, such as { prompt = "question" }, with dots for nested ones; `answer_after = "####"`: the answer is the text after that mark',
     ),
   verifier: z
     .union([z.string().min(1), plugin])
     .optional()
     .describe(
-      'a dataset\'s verifier, for rows that name none: exact, numeric, choice, set, regex, fraction, expression, or the path of your own file; with settings, a table with "use"',
+      'verifier of rows that name none: a name below, or the path of a file; with settings, a table with "use"',
     ),
 })
 
@@ -60,8 +58,8 @@ export const environment = z.strictObject({
   name: z
     .string()
     .regex(TASK_NAME, 'must be a name: a-z, 0-9 and _')
-    .describe('a name of your choice, under which its rewards are shown'),
-  use: z.enum(['openenv', 'nemo-gym']).describe('the protocol that its server speaks: openenv or nemo-gym'),
+    .describe('a name of your choice, for its rewards'),
+  use: z.enum(['openenv', 'nemo-gym']).describe("the server's protocol: openenv or nemo-gym"),
   url: z
     .url({ protocol: /^https?$/, message: 'must be a URL, such as http://127.0.0.1:8000' })
     .describe("the server's address, such as http://127.0.0.1:8000"),
@@ -70,36 +68,28 @@ export const environment = z.strictObject({
     .min(1)
     .max(8192)
     .optional()
-    .describe('text before what the environment shows first: what to do and how to answer'),
+    .describe('text before the first observation: what to do and how to answer'),
   action: z
     .string()
     .min(1)
     .max(128)
     .optional()
     .describe(
-      'for openenv: the field of an action that takes the answer; if unset, the only (required) one, else the answer is a JSON object',
+      "for openenv: the action's field for the answer; if unset, the only one, or the answer is a JSON object",
     ),
   observation: z
     .string()
     .min(1)
     .max(128)
     .optional()
-    .describe(
-      'for openenv: the field of an observation that the model sees; if unset, its only text, or all of it as JSON',
-    ),
-  dataset: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      "for nemo-gym: the file of JSON lines with the server's rows, each with `responses_create_params`",
-    ),
-  turns: z.int().min(1).max(64).default(16).describe('maximum number of answers of an episode'),
-  sessions: z.int().min(1).max(64).default(8).describe('episodes that are played side by side, at most'),
+    .describe("for openenv: the observation's field for the model; if unset, its only text, or all as JSON"),
+  dataset: z.string().min(1).optional().describe("for nemo-gym: file of JSON lines with the server's rows"),
+  turns: z.int().min(1).max(64).default(16).describe('maximum answers of an episode'),
+  sessions: z.int().min(1).max(64).default(8).describe('episodes side by side'),
   step_seconds: z
     .number()
     .min(0.1)
     .max(3600)
     .default(60)
-    .describe('longest wait for a reply; then the episode is dropped and played again'),
+    .describe('longest wait for a reply; then the episode is played again'),
 })

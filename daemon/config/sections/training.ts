@@ -9,7 +9,7 @@ export const rollout = z.strictObject({
     .min(1)
     .max(256)
     .default(8)
-    .describe('rollouts per prompt; 1 works only with estimators that need no groups'),
+    .describe('rollouts per prompt; 1 only with estimators that need no groups'),
   temperature: z.number().gt(0).max(5).default(1).describe('sampling temperature'),
   in_flight_weights: z
     .boolean()
@@ -21,21 +21,15 @@ export const rollout = z.strictObject({
     .min(0)
     .max(1_000_000)
     .default(0)
-    .describe(
-      'training prompts per task; 0 draws new ones forever; plugins that track single prompts need a fixed set',
-    ),
+    .describe('training prompts per task; 0 draws new ones forever; some plugins need a fixed set'),
 })
 
 export const role = z.strictObject({
   name: z
     .string()
     .regex(/^[a-z][a-z0-9_-]{0,31}$/, 'must be 1 to 32 of a-z, 0-9, _ and -')
-    .describe('the name of the role in its plugin, such as hinter'),
-  model: z
-    .string()
-    .min(1)
-    .optional()
-    .describe("as model.path; if unset, a copy of the node's model with its own weights"),
+    .describe("the role's name in its plugin, such as hinter"),
+  model: z.string().min(1).optional().describe("as model.path; if unset, a copy of the node's model"),
   learning_rate: z
     .number()
     .gt(0)
@@ -50,13 +44,13 @@ export const warmStart = z.strictObject({
     .min(0)
     .max(10_000)
     .default(0)
-    .describe('supervised steps on worked examples before the first rollout of a new run; 0 makes none'),
+    .describe('supervised steps on worked examples before a new run'),
   examples: z
     .int()
     .min(1)
     .max(10_000)
     .default(16)
-    .describe('worked examples of each task; no evaluation asks them'),
+    .describe('worked examples per task; no evaluation asks them'),
   learning_rate: z
     .number()
     .gt(0)
@@ -69,9 +63,7 @@ export const training = z.strictObject({
   method: z
     .enum(['auto', 'full', 'lora'])
     .default('auto')
-    .describe(
-      'train all parameters, or a LoRA adapter on frozen weights, which needs less memory; "auto" trains all if they fit',
-    ),
+    .describe('full: all parameters; lora: an adapter, which needs less memory; auto: full if it fits'),
   lora_rank: z.int().min(1).max(1024).default(16).describe('rank of the adapter'),
   lora_alpha: z.number().gt(0).max(65_536).default(32).describe('the adapter is scaled by alpha / rank'),
   learning_rate: z.number().gt(0).max(1).default(1e-4).describe('learning rate of AdamW'),
@@ -81,39 +73,37 @@ export const training = z.strictObject({
     .number()
     .gt(0)
     .default(1)
-    .describe('gradients with a larger global norm are scaled down to it'),
+    .describe('largest global norm of a gradient; longer ones are scaled down'),
   batch_groups: z
     .int()
     .min(1)
     .max(512)
     .default(16)
-    .describe("groups in a batch, which is due when so many wait; peers' groups may fill up to 7/8 of it"),
+    .describe("groups in a batch; peers' groups may fill up to 7/8 of it"),
   batch_ramp_steps: z
     .int()
     .min(0)
     .max(1_000_000)
     .default(100)
-    .describe(
-      'steps over which batches grow from a quarter of batch_groups (at least four) to all; 0 starts with all',
-    ),
+    .describe('steps over which batches grow from a quarter of batch_groups (at least four) to all'),
   max_peer_groups: z.int().min(0).max(512).default(512).describe("most peers' groups in a batch"),
   adaptive_sharing: z
     .boolean()
     .default(true)
     .describe(
-      "train on no peers' groups while they do worse than own ones; false takes all that wait, beside batch_groups own ones",
+      "train on no peers' groups while they do worse than own ones; false: always on all that wait, beside batch_groups own ones",
     ),
   minibatches: z.int().min(1).max(64).default(1).describe('optimizer steps per batch'),
   aggregation: z
     .enum(AGGREGATIONS)
     .default('token_mean')
     .describe(
-      'mean of token losses; token_mean: over all tokens (DAPO); sequence_mean: over each rollout, then over rollouts (GRPO); sequence_sum: of the sums of rollouts (LUSPO, with gspo); fixed_length: of sums divided by the maximum length, then their mean (Dr. GRPO)',
+      'how token losses are averaged; token_mean: over all tokens (DAPO); sequence_mean: in each rollout, then over rollouts (GRPO); sequence_sum: sums of rollouts (LUSPO); fixed_length: sums divided by the maximum length (Dr. GRPO)',
     ),
   max_staleness: z
     .int()
     .min(0)
     .max(10_000)
     .default(8)
-    .describe('groups older than this many policy versions are not trained on'),
+    .describe('age in policy versions above which groups are not trained on'),
 })
