@@ -2,7 +2,7 @@
 // the terminal UI and model cards.
 
 import type { Estimate } from './requests.ts'
-import type { Evaluation } from './snapshot.ts'
+import type { Evaluation } from './snapshot/index.ts'
 import { percent } from './text/format.ts'
 
 /** 97.5 % quantile of the standard normal distribution. */

@@ -3,7 +3,7 @@
 
 import { type Advice, attention, hint } from './advice-types.ts'
 import { refusalText } from './refusals.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { Snapshot } from './snapshot/index.ts'
 import { bytes, count, duration, percent, si } from './text/format.ts'
 import { belowBand } from './text/recipe-text.ts'
 

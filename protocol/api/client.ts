@@ -5,7 +5,7 @@ import type { Event } from './events.ts'
 import type { Groups, GroupsQuery } from './groups.ts'
 import type { Progress } from './phases.ts'
 import type { CommandName, Commands, Health, Series } from './requests.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { Snapshot } from './snapshot/index.ts'
 
 export interface ControlClient {
   health(options?: { signal?: AbortSignal }): Promise<Health>

@@ -2,7 +2,7 @@
 // ?since=<id>, and sends a `gap` event if the reader missed some. The log and the run files for `waggle top --replay`
 // contain the same objects, one JSON line each.
 
-import type { Alert, CheckpointInfo, Evaluation, SharingVerdict, Snapshot } from './snapshot.ts'
+import type { Alert, CheckpointInfo, Evaluation, SharingVerdict, Snapshot } from './snapshot/index.ts'
 import type { StateWord } from './state-word.ts'
 
 export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const

@@ -3,7 +3,7 @@
 
 import type { ErrorCode } from '../errors.ts'
 import type { Progress } from './phases.ts'
-import type { CheckpointInfo, Evaluation, SeriesPoint } from './snapshot.ts'
+import type { CheckpointInfo, Evaluation, SeriesPoint } from './snapshot/index.ts'
 import type { StateWord } from './state-word.ts'
 
 export const NDJSON = 'application/x-ndjson'

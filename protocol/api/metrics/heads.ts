@@ -1,7 +1,7 @@
 // Metrics of the exchange of trained weights, and of teachers.
 
 import type { TaughtInfo } from '../../plugin/teacher.ts'
-import type { Snapshot } from '../snapshot.ts'
+import type { Snapshot } from '../snapshot/index.ts'
 import { counter, gauge, type Metric, type Reading } from './metric.ts'
 
 export const HEAD_METRICS: readonly Metric[] = [

@@ -1,7 +1,7 @@
 // One metric: its name, its meaning, and where its value is in a snapshot.
 
 import { MAX_METRIC_LABELS } from '../requests.ts'
-import type { Distribution, Snapshot } from '../snapshot.ts'
+import type { Distribution, Snapshot } from '../snapshot/index.ts'
 
 export interface Reading {
   labels?: Record<string, string>

@@ -1,6 +1,6 @@
 // Metrics of the node itself: its state, checkpoints, machine and plugins.
 
-import { LIMIT_NAMES } from '../snapshot.ts'
+import { LIMIT_NAMES } from '../snapshot/index.ts'
 import { counter, gauge, type Metric, standard } from './metric.ts'
 
 export const NODE_METRICS: readonly Metric[] = [

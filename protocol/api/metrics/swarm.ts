@@ -1,7 +1,7 @@
 // Metrics of peers and traffic.
 
 import { MAX_METRIC_LABELS } from '../requests.ts'
-import type { PeerInfo, Snapshot } from '../snapshot.ts'
+import type { PeerInfo, Snapshot } from '../snapshot/index.ts'
 import { counter, gauge, type Metric, type Reading } from './metric.ts'
 
 /** Maximum number of connected peers with their own label. */

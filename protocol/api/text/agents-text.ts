@@ -1,6 +1,6 @@
 // Summarises agents' rollouts in one line, for the terminal UI and `waggle status`.
 
-import type { AgentsInfo } from '../snapshot.ts'
+import type { AgentsInfo } from '../snapshot/index.ts'
 import { count, decimal } from './format.ts'
 
 export function agentsText({

@@ -1,7 +1,7 @@
 // Why a figure is not known yet.
 
 import { nextTexts, type PhaseName, shorterTexts } from '../phases.ts'
-import type { Snapshot } from '../snapshot.ts'
+import type { Snapshot } from '../snapshot/index.ts'
 
 /** Why a figure is not known yet, from the longest to the shortest: what it waits for, and how far that is. */
 export function awaitedTexts(

@@ -2,7 +2,7 @@
 
 import type { TaughtInfo } from '../../plugin/teacher.ts'
 import type { WeightsMet } from '../requests.ts'
-import type { HeadsInfo, HeadTrial, HeadTrying } from '../snapshot.ts'
+import type { HeadsInfo, HeadTrial, HeadTrying } from '../snapshot/index.ts'
 import { bytes, count, duration, percent } from './format.ts'
 
 const peersText = (peers: number): string => `${count(peers)} ${peers === 1 ? 'peer' : 'peers'}`

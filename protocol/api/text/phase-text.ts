@@ -1,6 +1,6 @@
 // What a policy was trained on, in words, for `status`, `checkpoint list` and model cards.
 
-import type { TrainingPhase } from '../snapshot.ts'
+import type { TrainingPhase } from '../snapshot/index.ts'
 
 export const stepsText = ({ from, to }: TrainingPhase): string =>
   to === 0 ? 'Before step 1' : from === to ? `Step ${from}` : `Steps ${from} to ${to}`

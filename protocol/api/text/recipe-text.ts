@@ -1,7 +1,7 @@
 // How a run stands beside the recorded runs of its recipe. Used by `waggle status`, the log and the terminal UI.
 
 import { type Advice, attention } from '../advice-types.ts'
-import type { RecipeInfo, RecipeLook, Snapshot } from '../snapshot.ts'
+import type { RecipeInfo, RecipeLook, Snapshot } from '../snapshot/index.ts'
 import { percent } from './format.ts'
 
 /** 97.5 % quantiles of Student's t distribution by degrees of freedom, from 1. */

@@ -1,6 +1,6 @@
 // Summarises served calls in one line, for the terminal UI and `waggle status`.
 
-import type { ServingInfo } from '../snapshot.ts'
+import type { ServingInfo } from '../snapshot/index.ts'
 import { count, decimal, si } from './format.ts'
 
 export function servingText({

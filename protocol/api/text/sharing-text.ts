@@ -2,7 +2,7 @@
 // only: nothing is predicted. Used by `waggle status` and the terminal UI.
 
 import { type Direction, directionOf, shareOf } from '../accuracy.ts'
-import type { RolloutInfo, SharingInfo, Snapshot } from '../snapshot.ts'
+import type { RolloutInfo, SharingInfo, Snapshot } from '../snapshot/index.ts'
 import { count } from './format.ts'
 
 const points = (share: number): string => `${share < 0 ? '' : '+'}${(share * 100).toFixed(0)}`
