@@ -24,21 +24,22 @@ it('steps of a node and of its peer are computed again, also after the node was 
   const second = await start('second', ['join', invite])
   const hasStepped = (steps: number) => (snapshot: { training?: { step: number } }) =>
     (snapshot.training?.step ?? 0) >= steps
-  await first.until('it has made steps', hasStepped(6), 120_000)
-  const own = await first.client.send('audit', { all: true })
-  expect(own).toMatchObject({ isOwn: true, peer: peerId })
-  expect(own.audited.length).toBeGreaterThan(1)
-  for (const step of own.audited) expect(step).toMatchObject({ outcome: 'passed', isSame: true })
+  await first.until('it has made steps', hasStepped(4), 120_000)
+  const own = await first.client.send('audit', {})
+  const passed = { outcome: 'passed', isSame: true }
+  expect(own).toMatchObject({ isOwn: true, peer: peerId, audited: [passed] })
 
   const theirs = await second.client.send('audit', { peer: peerId })
   expect(theirs).toMatchObject({ isOwn: false, peer: peerId, audited: [{ outcome: 'passed' }] })
   expect(theirs.head ?? 'passed').toBe('passed')
+  expect((await second.stop()).status).toBe(0)
 
   const { training } = await first.client.snapshot()
   await first.kill()
   const again = await start('first', ['up'])
   const { audited } = await again.client.send('audit', { all: true })
   expect(audited[0]!.step).toBeLessThan(training!.step)
-  for (const step of audited) expect(step).toMatchObject({ outcome: 'passed', isSame: true })
-  for (const daemon of [again, second]) expect((await daemon.stop()).status).toBe(0)
+  expect(audited.length).toBeGreaterThan(1)
+  for (const step of audited) expect(step).toMatchObject(passed)
+  expect((await again.stop()).status).toBe(0)
 }, 300_000)
