@@ -278,7 +278,7 @@ test('time limits go by the clock that is passed in', () => {
 })
 
 test('nothing asks the clock or chance directly outside the composition roots', () => {
-  const roots = /^(daemon\/(main|relay)\.ts|daemon\/cli\/(start|waggle)\.ts|tui\/main\.tsx?)$/
+  const roots = /^(daemon\/(main|relay)\.ts|daemon\/cli\/(start|waggle)\.ts|tui\/main\.ts)$/
   const offenders = FILES.filter((file) => !roots.test(file)).filter((file) =>
     /\bDate\.now\(\)|\bMath\.random\(\)|\bnew Date\(\)/.test(
       readFileSync(join(ROOT, file), 'utf8').replace(/\/\/.*|\/\*[\s\S]*?\*\//g, ''),
@@ -302,12 +302,12 @@ test('no folder has more files than can be taken in at a glance', () => {
 
 test('imports name files with their extension', () => {
   expect(
-    IMPORTS.filter(({ to }) => !/\.(ts|tsx|json)$/.test(to)).map(({ from, to }) => `${from}: ${to}`),
+    IMPORTS.filter(({ to }) => !/\.(ts|json)$/.test(to)).map(({ from, to }) => `${from}: ${to}`),
   ).toEqual([])
 })
 
 test('only test files register hooks: a process runs many files, and loads a helper once', () => {
-  const helpers = sources('test').filter((file) => !/\.test\.tsx?$/.test(file))
+  const helpers = sources('test').filter((file) => !/\.test\.ts$/.test(file))
   const offenders = helpers.filter((file) =>
     /^(before|after)(Each|All)\(/m.test(readFileSync(join(ROOT, file), 'utf8')),
   )

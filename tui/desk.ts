@@ -6,12 +6,13 @@ import { narrow } from './data/inert.ts'
 import type { Replay } from './data/replay.ts'
 import type { Store, View } from './data/store.ts'
 import { helpRows } from './help.ts'
-import { type Action, actionOf, type Stroke } from './keys.ts'
+import { type Action, actionOf } from './keys.ts'
+import type { Key } from './screen/decode.ts'
 import type { Theme } from './screen/theme.ts'
 import { TABS } from './tabs/index.ts'
 import type { Tab, TabUi } from './tabs/tab.ts'
 import { type Line, type LineKind, openLine, typeKey } from './typing.ts'
-import { lastRow } from './widgets/pager.tsx'
+import { lastRow } from './widgets/pager.ts'
 import type { Row } from './widgets/row.ts'
 import { wrapText } from './widgets/wrap.ts'
 
@@ -62,7 +63,7 @@ interface DeskState {
 
 export interface Desk {
   readonly state: DeskState
-  press(stroke: Stroke): void
+  press(key: Key): void
   paste(text: string): void
   /** The current state has been drawn: only now can a question be answered. */
   drawn(): void
@@ -275,7 +276,7 @@ export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): 
     detach: () => (state.over ? set({ over: undefined }) : props().onDetach()),
   }
 
-  const press = ({ name, text, erases }: Stroke) => {
+  const press = ({ name, text }: Key) => {
     if (name === 'ctrl-c') return props().onDetach()
     if (asking) {
       const { yes, isShown } = asking
@@ -288,7 +289,7 @@ export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): 
     }
     if (state.line) {
       const parts = { history, commands: [...OWN_COMMANDS, ...commands] }
-      const typed = typeKey(state.line, { name, text, erases }, parts)
+      const typed = typeKey(state.line, { name, text }, parts)
       const filters =
         state.line.kind === 'filter' || (state.line.kind === 'search' && !here().current.searches)
       if (typed.state === 'given up') {
@@ -317,7 +318,7 @@ export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): 
       if (asking) return
       if (!state.line) return set({ note: 'pasted text is not taken as keys; type : first for a command' })
       const plain = text.split(/[\r\n]/)[0]!.replaceAll(/\p{Cc}/gu, '')
-      press({ name: '', text: plain, erases: false })
+      press({ name: '', text: plain })
     },
     drawn() {
       if (asking) asking.isShown = true

@@ -2,7 +2,7 @@
 // next state.
 
 import type { TopCommand } from './commands.ts'
-import type { Stroke } from './keys.ts'
+import type { Key } from './screen/decode.ts'
 
 export type LineKind = 'filter' | 'search' | 'command'
 
@@ -32,11 +32,7 @@ export function openLine(kind: LineKind, text = ''): Line {
   return { kind, text, back: 0 }
 }
 
-export function typeKey(
-  line: Line,
-  { name, text, erases }: Stroke,
-  { history, commands }: TypingParts,
-): Typed {
+export function typeKey(line: Line, { name, text }: Key, { history, commands }: TypingParts): Typed {
   const to = (change: Partial<Line>): Typed => ({ state: 'typing', line: { ...line, ...change } })
   switch (name) {
     case 'return':
@@ -56,7 +52,7 @@ export function typeKey(
       return to({ back, text: back === 0 ? '' : history[history.length - back]! })
     }
   }
-  if (erases)
+  if (name === 'backspace' || name === 'delete')
     return line.text === '' ? { state: 'given up' } : to({ text: [...line.text].slice(0, -1).join('') })
   return to({ text: (line.text + text).slice(0, LONGEST) })
 }

@@ -5,8 +5,6 @@ import { start } from '../../daemon/cli/start.ts'
 import { startControlServer } from '../../daemon/control/api/server.ts'
 import { createScriptedNode } from '../control/scripted-node.ts'
 
-process.env.NODE_ENV = 'production'
-
 await start({
   program: 'waggle',
   loadNode: async () => ({

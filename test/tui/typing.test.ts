@@ -7,7 +7,7 @@ const COMMANDS = [
   { name: 'set', completes: ['training.learning_rate=', 'training.batch_groups=', 'eval.every_seconds='] },
 ]
 const PARTS = { history: ['peers', 'set a=1'], commands: COMMANDS }
-const key = (name: string, text = name.length === 1 ? name : '') => ({ name, text, erases: name === 'erase' })
+const key = (name: string, text = name.length === 1 ? name : '') => ({ name, text })
 
 function typed(line: Line, ...names: string[]): Line | string {
   let at = line
@@ -21,14 +21,14 @@ function typed(line: Line, ...names: string[]): Line | string {
 }
 
 test('characters are added, taken away, and done with Enter', () => {
-  expect(typed(openLine('command'), 'a', 'b', 'erase', 'c', 'return')).toBe('done ac')
+  expect(typed(openLine('command'), 'a', 'b', 'backspace', 'c', 'return')).toBe('done ac')
   expect(typed(openLine('search', 'two words'), 'ctrl-w', 'return')).toBe('done two ')
   expect(typed(openLine('search', 'two words'), 'ctrl-u', 'x', 'return')).toBe('done x')
 })
 
 test('Escape gives up, and so does taking away from nothing', () => {
   expect(typed(openLine('command', 'abc'), 'escape')).toBe('given up')
-  expect(typed(openLine('filter'), 'erase')).toBe('given up')
+  expect(typed(openLine('filter'), 'backspace')).toBe('given up')
 })
 
 test('Tab completes as far as it is certain', () => {
@@ -55,7 +55,7 @@ test('the arrows go through what was given before', () => {
 })
 
 test('a line is bounded', () => {
-  const long = typeKey(openLine('command'), { name: 'x', text: 'x'.repeat(9999), erases: false }, PARTS)
+  const long = typeKey(openLine('command'), { name: 'x', text: 'x'.repeat(9999) }, PARTS)
   expect(long).toMatchObject({ line: { text: 'x'.repeat(400) } })
 })
 

@@ -1,82 +1,63 @@
-// The screen's last stage: takes whole frames and writes only the changed rows, each at its position, in one
-// write. ink only does the layout and never moves the cursor. Rows are padded and never erased first, so none
-// flickers if the terminal shows a partial write. Auto-wrap is off, so a frame drawn for an earlier, wider
-// window does no harm.
+// The screen's last stage: takes whole pictures and writes only the changed rows, each at its position, in one
+// write. Rows are padded and never erased first, so none flickers if the terminal shows a partial write. Auto-wrap is
+// off, so a picture drawn for an earlier, wider window does no harm.
 
-import { EventEmitter } from 'node:events'
+import type { Block } from '../widgets/panel.ts'
 
 interface SinkTarget {
   write(text: string): unknown
-  columns?: number
-  rows?: number
 }
 
-export interface Sink extends EventEmitter {
-  // What ink expects of a stdout:
-  readonly isTTY: true
+export interface Sink {
   columns: number
   rows: number
-  write(frame: string): boolean
-  // And what the screen needs:
-  /** Sets the window's new size and forgets the picture. */
+  show(picture: Block): void
+  /** Sets the window's new size and forgets what is on it; the next picture is drawn in full. */
   resize(columns: number, rows: number): void
-  /** Redraws the last frame at once, and the next frame in full. */
+  /** Redraws the last picture at once, in full. */
   repaint(): void
   /** The current rows, without colours. */
   picture(): string[]
-  /** While closed, frames are kept but not written. */
+  /** While closed, pictures are kept but not written. */
   open: boolean
 }
 
-const PASTE_MODE = /^\u001b\[\?2004[hl]$/
 const SYNC_ON = '\u001b[?2026h'
 const SYNC_OFF = '\u001b[?2026l'
 
 export function createSink(target: SinkTarget, size: { columns: number; rows: number }): Sink {
-  let shown: string[] = []
-  let frame = ''
-  const emitter = new EventEmitter()
+  let shown: Array<string | undefined> = []
+  let current: Block = []
   const draw = (): void => {
     if (!sink.open) return
-    const rows = frame.split('\n').slice(0, sink.rows)
     let out = ''
     for (let i = 0; i < sink.rows; i++) {
-      const row = padded(rows[i] ?? '', sink.columns)
+      const row = current[i] ?? ''
       if (row === shown[i]) continue
-      out += `\u001b[${i + 1};1H\u001b[0m${row}`
+      out += `\u001b[${i + 1};1H\u001b[0m${padded(row, sink.columns)}`
       shown[i] = row
     }
     if (out !== '') target.write(`${SYNC_ON}${out}\u001b[0m${SYNC_OFF}`)
   }
-  const sink: Sink = Object.assign(emitter, {
-    isTTY: true as const,
+  const sink: Sink = {
     columns: size.columns,
     rows: size.rows,
     open: false,
-    write(text: string): boolean {
-      // The terminal's modes are set where it is entered and left (terminal.ts).
-      if (PASTE_MODE.test(text)) return true
-      // ink sometimes ends a frame with a newline, and writes an empty one when it is unmounted.
-      const next = text.endsWith('\n') ? text.slice(0, -1) : text
-      if (next !== '') {
-        frame = next
-        draw()
-      }
-      return true
+    show(picture) {
+      current = picture
+      draw()
     },
-    resize(columns: number, rows: number): void {
+    resize(columns, rows) {
       sink.columns = columns
       sink.rows = rows
       shown = []
-      // On this event ink lays out the frame again, which draws it.
-      emitter.emit('resize')
     },
-    picture: () => frame.split('\n').map((row) => plain(row).trimEnd()),
-    repaint(): void {
+    picture: () => current.map((row) => plain(row).trimEnd()),
+    repaint() {
       shown = []
       draw()
     },
-  })
+  }
   return sink
 }
 

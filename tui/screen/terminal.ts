@@ -34,15 +34,18 @@ interface TerminalParts {
   stdin: TerminalInput
   sink: Sink
   process: NodeJS.Process
+  /** Called when the window has a new size, which the sink has taken. */
+  onSize: () => void
   /** Called on a signal that ends the program; the terminal is already restored. */
   onEnd: (signal: NodeJS.Signals) => void
 }
 
-export function createTerminal({ stdout, stdin, sink, process, onEnd }: TerminalParts): Terminal {
+export function createTerminal({ stdout, stdin, sink, process, onSize, onEnd }: TerminalParts): Terminal {
   let entered = false
   const enter = (): void => {
     if (entered) return
     entered = true
+    if (stdin.isTTY) stdin.setRawMode?.(true)
     stdout.write(ENTER)
     sink.open = true
     sink.repaint()
@@ -51,6 +54,11 @@ export function createTerminal({ stdout, stdin, sink, process, onEnd }: Terminal
     if (!entered) return
     entered = false
     sink.open = false
+    try {
+      if (stdin.isTTY) stdin.setRawMode?.(false)
+    } catch {
+      // The terminal is gone.
+    }
     // While the process is exiting, only a synchronous write is guaranteed to arrive.
     if (stdout.fd === undefined) stdout.write(LEAVE)
     else {
@@ -61,13 +69,15 @@ export function createTerminal({ stdout, stdin, sink, process, onEnd }: Terminal
       }
     }
   }
-  const onResize = (): void => sink.resize(stdout.columns ?? sink.columns, stdout.rows ?? sink.rows)
+  const onResize = (): void => {
+    sink.resize(stdout.columns ?? sink.columns, stdout.rows ?? sink.rows)
+    onSize()
+  }
   const onSignal = (signal: NodeJS.Signals): void => {
     leave()
     onEnd(signal)
   }
   const onContinue = (): void => {
-    if (stdin.isTTY) stdin.setRawMode?.(true)
     entered = false
     enter()
     onResize()
@@ -85,7 +95,6 @@ export function createTerminal({ stdout, stdin, sink, process, onEnd }: Terminal
     leave,
     suspend() {
       leave()
-      if (stdin.isTTY) stdin.setRawMode?.(false)
       // Stop the whole group, as the terminal does; otherwise npm and the shell keep waiting.
       process.kill(0, 'SIGTSTP')
     },

@@ -1,11 +1,11 @@
 // The tabs, in the order of their numbers.
 
-import { logs } from './logs.tsx'
-import { overview } from './overview.tsx'
-import { plugins } from './plugins.tsx'
-import { rollouts } from './rollouts.tsx'
-import { swarm } from './swarm.tsx'
+import { logs } from './logs.ts'
+import { overview } from './overview.ts'
+import { plugins } from './plugins.ts'
+import { rollouts } from './rollouts.ts'
+import { swarm } from './swarm.ts'
 import type { Tab } from './tab.ts'
-import { training } from './training.tsx'
+import { training } from './training.ts'
 
 export const TABS: readonly Tab[] = [overview, swarm, rollouts, training, plugins, logs]

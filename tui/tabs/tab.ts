@@ -1,8 +1,8 @@
 // A tab draws a view at a given size. Tabs hold no state of their own; the user's choices are in `ui`.
 
-import type { ReactElement } from 'react'
 import type { View } from '../data/store.ts'
 import type { Theme } from '../screen/theme.ts'
+import type { Block } from '../widgets/panel.ts'
 import type { Row } from '../widgets/row.ts'
 
 export interface TabUi {
@@ -43,7 +43,8 @@ export interface Tab {
   upward?: boolean
   /** Keys shown in the footer. */
   keys: string
-  render(props: TabProps): ReactElement
+  /** A block of the whole size. */
+  render(props: TabProps): Block
   /** Drawn in windows too small for boxes. */
   compact(props: TabProps): Row[]
   /** Number of items that the cursor can be on. */

@@ -99,7 +99,6 @@ try {
   }
   rmSync(home, { recursive: true, force: true })
 }
-process.env.NODE_ENV = 'production'
-const { measureMemory } = await import('./memory.tsx')
+const { measureMemory } = await import('./memory.ts')
 for (const line of await measureMemory({ updates: Number(values.updates) })) console.log(line)
 process.exit(0)

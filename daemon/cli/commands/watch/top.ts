@@ -20,9 +20,7 @@ export async function run(context: Context): Promise<number> {
     throw new WaggleError('E_USAGE', `--interval must be 250 or more milliseconds, not "${options.interval}"`)
   }
   const source = await sourceOf(context)
-  // In a checkout: Node.js runs TypeScript, but not with JSX in it.
-  if (import.meta.url.endsWith('.ts')) (await import('tsx/esm/api')).register()
-  const { runTop } = await import('../../../../tui/main.tsx')
+  const { runTop } = await import('../../../../tui/main.ts')
   const status = await runTop(
     {
       intervalMs: interval,

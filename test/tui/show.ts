@@ -1,12 +1,12 @@
 // The terminal UI in an emulated terminal, with a scripted node behind it.
 
 import { PassThrough } from 'node:stream'
-import { render } from 'ink'
 import { onTestFinished } from 'vitest'
 import type { GroupView, SeriesPoint, Snapshot } from '../../protocol/api/index.ts'
-import { App, type AppProps } from '../../tui/app.tsx'
+import { type AppProps, createApp } from '../../tui/app.ts'
 import type { Reply } from '../../tui/commands.ts'
 import type { Store } from '../../tui/data/store.ts'
+import { readInputs } from '../../tui/screen/decode.ts'
 import type { Sink } from '../../tui/screen/sink.ts'
 import { createTheme } from '../../tui/screen/theme.ts'
 import { createScriptedNode } from '../control/scripted-node.ts'
@@ -59,12 +59,7 @@ export async function show({
   })
   const store = await readyStore(client, clock)
   const { sink, emulator } = openSink(columns, rows)
-  const stdin = Object.assign(new PassThrough(), {
-    isTTY: true,
-    setRawMode: () => {},
-    ref: () => {},
-    unref: () => {},
-  })
+  const stdin = new PassThrough()
   const acted: string[] = []
   const props: AppProps = {
     store,
@@ -72,7 +67,6 @@ export async function show({
     size: { columns, rows },
     intervalMs: 250,
     host: undefined,
-    input: true,
     onDetach: () => acted.push('detach'),
     onSuspend: () => acted.push('suspend'),
     onRepaint: () => sink.repaint(),
@@ -92,18 +86,12 @@ export async function show({
       return `/here/${kind}`
     },
   }
-  const app = render(<App {...props} />, {
-    debug: true,
-    interactive: true,
-    stdout: sink as unknown as NodeJS.WriteStream,
-    stdin: stdin as unknown as NodeJS.ReadStream,
-    exitOnCtrlC: false,
-    patchConsole: false,
-  })
-  sink.on('resize', () => app.rerender(<App {...props} size={{ columns: sink.columns, rows: sink.rows }} />))
+  const app = createApp(props, sink)
+  const stopReading = readInputs(stdin as unknown as NodeJS.ReadStream, app.take)
   const close = (): void => {
+    stopReading()
+    app.close()
     store.close()
-    app.unmount()
   }
   onTestFinished(close)
   await until(() => store.view().series.size > 0)
@@ -116,7 +104,7 @@ export async function show({
     close,
     async press(keys) {
       stdin.write(keys)
-      // ink holds a lone Escape back for a moment, to see whether it begins a longer key.
+      // A lone Escape is held back for a moment, to see whether it begins a longer key.
       await new Promise((resolve) => setTimeout(resolve, keys === '\u001b' ? 60 : 2))
       // The picture follows in turns of the loop, so a busy machine makes no difference.
       for (let turn = 0; turn < 60; turn++) await new Promise((resolve) => setImmediate(resolve))
@@ -124,6 +112,7 @@ export async function show({
     resize(nextColumns, nextRows) {
       emulator.resize(nextColumns, nextRows)
       sink.resize(nextColumns, nextRows)
+      app.resize(sink)
     },
   }
 }

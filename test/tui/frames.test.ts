@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { TABS } from '../../tui/tabs/index.ts'
 import { createScriptedNode, OTHER } from '../control/scripted-node.ts'
 import { until } from './screen.ts'
-import { show } from './show.tsx'
+import { show } from './show.ts'
 
 const SIZES = [
   [100, 30],

@@ -1,11 +1,9 @@
 // Plugins: what is loaded, its cost, and what was switched off and why.
 
-import { Box } from 'ink'
-import type { ReactElement } from 'react'
 import { decimal, type PluginInfo } from '../../protocol/api/index.ts'
 import type { View } from '../data/store.ts'
 import type { Theme } from '../screen/theme.ts'
-import { Panel } from '../widgets/panel.tsx'
+import { type Block, panel } from '../widgets/panel.ts'
 import type { Row } from '../widgets/row.ts'
 import { type Column, tableRows } from '../widgets/table.ts'
 import { wrapText } from '../widgets/wrap.ts'
@@ -16,7 +14,7 @@ export const plugins: Tab = {
   short: 'Plug',
   series: [],
   keys: 'j/k move  Enter details  / filter',
-  render: (props) => <Plugins {...props} />,
+  render: renderPlugins,
   compact: ({ view, ui, columns, rows, theme }) => {
     const found = pluginsOf(view, ui)
     const chosen = found[Math.min(ui.cursor, Math.max(0, found.length - 1))]
@@ -58,7 +56,7 @@ function columnsOf({ symbols }: Theme): Array<Column<PluginInfo>> {
   ]
 }
 
-function Plugins({ view, ui, columns, rows, theme }: TabProps): ReactElement {
+function renderPlugins({ view, ui, columns, rows, theme }: TabProps): Block {
   const found = pluginsOf(view, ui)
   const cursor = Math.min(ui.cursor, Math.max(0, found.length - 1))
   const chosen = found[cursor]
@@ -71,24 +69,22 @@ function Plugins({ view, ui, columns, rows, theme }: TabProps): ReactElement {
           theme,
         )
       : ['the node has not loaded its plugins yet']
-  return (
-    <Box flexDirection="column">
-      <Panel
-        title={`Plugins  ${found.length} loaded  ${off} off`}
-        width={columns}
-        height={rows - low}
-        theme={theme}
-        rows={list}
-      />
-      <Panel
-        title={chosen ? `${chosen.kind}/${chosen.name}` : 'Plugin'}
-        width={columns}
-        height={low}
-        theme={theme}
-        rows={chosen ? detailRows(chosen, columns - 4) : []}
-      />
-    </Box>
-  )
+  return [
+    ...panel({
+      title: `Plugins  ${found.length} loaded  ${off} off`,
+      width: columns,
+      height: rows - low,
+      theme,
+      rows: list,
+    }),
+    ...panel({
+      title: chosen ? `${chosen.kind}/${chosen.name}` : 'Plugin',
+      width: columns,
+      height: low,
+      theme,
+      rows: chosen ? detailRows(chosen, columns - 4) : [],
+    }),
+  ]
 }
 
 function detailRows({ summary, state, strikes, message, kind, name }: PluginInfo, width: number): Row[] {

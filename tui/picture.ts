@@ -1,8 +1,6 @@
 // The whole screen at a given size: header, tabs, one tab's body, footer. Smaller windows show less: columns and rows
 // are dropped, never wrapped. The layout depends only on the size.
 
-import { Box } from 'ink'
-import type { ReactElement } from 'react'
 import { footer, header, tabBar } from './chrome.ts'
 import type { ReplayPosition } from './data/replay.ts'
 import type { View } from './data/store.ts'
@@ -11,8 +9,8 @@ import type { Theme } from './screen/theme.ts'
 import { TABS } from './tabs/index.ts'
 import { oneLine } from './tabs/overview-compact.ts'
 import type { TabProps, TabUi } from './tabs/tab.ts'
-import { Pager } from './widgets/pager.tsx'
-import { Lines } from './widgets/panel.tsx'
+import { pager } from './widgets/pager.ts'
+import { type Block, plainRows } from './widgets/panel.ts'
 
 interface PictureProps {
   view: View
@@ -29,13 +27,12 @@ interface PictureProps {
   note: string | undefined
 }
 
-export function Picture(props: PictureProps): ReactElement {
+export function picture(props: PictureProps): Block {
   const { view, ui, theme, size, host, over, tab } = props
   const { columns, rows } = size
   const current = TABS[tab]!
   const all: TabProps = { view, ui, theme, columns, rows }
-  if (columns < 40 || rows < 10)
-    return <Lines width={columns} theme={theme} rows={[oneLine(all, props.note)]} />
+  if (columns < 40 || rows < 10) return plainRows([oneLine(all, props.note)], columns, theme)
   const boxed = columns >= 80 && rows >= 24
   const top = [header(view, columns, theme, host)]
   const bottom = [footer(current, tab, { ...props, contact: view.contact, columns, boxed })]
@@ -45,20 +42,11 @@ export function Picture(props: PictureProps): ReactElement {
   }
   const height = rows - top.length - bottom.length
   const inner: TabProps = { ...all, rows: height }
-  const body = over ? (
-    <Pager {...over} columns={columns} height={height} theme={theme} />
-  ) : boxed ? (
-    current.render(inner)
-  ) : (
-    <Lines width={columns} theme={theme} rows={current.compact(inner).slice(0, height)} />
-  )
-  return (
-    <Box flexDirection="column" height={rows} width={columns} overflow="hidden">
-      <Lines width={columns} theme={theme} rows={top} />
-      <Box height={height} flexDirection="column" overflow="hidden">
-        {body}
-      </Box>
-      <Lines width={columns} theme={theme} rows={bottom} />
-    </Box>
-  )
+  const body = over
+    ? pager({ ...over, width: columns, height, theme })
+    : boxed
+      ? current.render(inner)
+      : plainRows(current.compact(inner), columns, theme)
+  const shown = Array.from({ length: height }, (_, i) => body[i] ?? '')
+  return [...plainRows(top, columns, theme), ...shown, ...plainRows(bottom, columns, theme)]
 }

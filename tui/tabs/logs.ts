@@ -12,7 +12,7 @@ import {
 } from '../../protocol/api/index.ts'
 import type { View } from '../data/store.ts'
 import type { Theme, Tone } from '../screen/theme.ts'
-import { Panel } from '../widgets/panel.tsx'
+import { panel } from '../widgets/panel.ts'
 import type { Piece, Row } from '../widgets/row.ts'
 import { wrapText } from '../widgets/wrap.ts'
 import type { Tab, TabProps, TabUi } from './tab.ts'
@@ -27,7 +27,7 @@ export const logs: Tab = {
   render: (props) => {
     const { columns, rows, theme } = props
     const inside = { ...props, columns: columns - 4, rows: rows - 2 }
-    return <Panel title={titleOf(props)} width={columns} height={rows} theme={theme} rows={logRows(inside)} />
+    return panel({ title: titleOf(props), width: columns, height: rows, theme, rows: logRows(inside) })
   },
   compact: (props): Row[] => [[['bold', titleOf(props)]], ...logRows({ ...props, rows: props.rows - 1 })],
   count: (view, ui) => eventsOf(view, ui).length,

@@ -5,7 +5,7 @@ import type { PhaseInfo, Snapshot } from '../../protocol/api/index.ts'
 import { TABS } from '../../tui/tabs/index.ts'
 import { createScriptedNode } from '../control/scripted-node.ts'
 import { until } from './screen.ts'
-import { type Screen, show } from './show.tsx'
+import { type Screen, show } from './show.ts'
 
 const LOADING: PhaseInfo = {
   ...{ name: 'load', seconds: 5, done: 74_500_000, total: 98_400_000, unit: 'bytes' },

@@ -1,14 +1,12 @@
 // Training: six curves per page, each with its newest value and, if there is one, its limit.
 
-import { Box } from 'ink'
-import type { ReactElement } from 'react'
 import { count, decimal, duration, MAX_KL, type SeriesPoint, si, wilson } from '../../protocol/api/index.ts'
 import type { View } from '../data/store.ts'
 import type { Theme } from '../screen/theme.ts'
 import { axisDecimal, axisPercent, lineChart, sparkline } from '../widgets/chart.ts'
 import { evenly, inWindow } from '../widgets/curve.ts'
 import { trend } from '../widgets/judge.ts'
-import { Lines, Panel, Side } from '../widgets/panel.tsx'
+import { type Block, beside, panel, plainRows } from '../widgets/panel.ts'
 import { cell, firstThatFits, type Row, rowWidth, spread } from '../widgets/row.ts'
 import { emptyText, rewardPoints } from './overview-parts.ts'
 import type { Tab, TabProps, TabUi } from './tab.ts'
@@ -118,7 +116,7 @@ export const training: Tab = {
   short: 'Train',
   series: CHARTS.map(({ series }) => series),
   keys: '+/- time  h/l page  L log  x steps  e CSV',
-  render: (props) => <Training {...props} />,
+  render: renderTraining,
   compact: ({ view, ui, columns, theme }) =>
     CHARTS.map((chart) => {
       const points = inWindow(pointsOf(chart, view), ui)
@@ -156,15 +154,11 @@ function whyEmpty({ points, series, of = 'step' }: Chart, view: View, width: num
 const averageOf = (values: readonly number[]): number | undefined =>
   values.length === 0 ? undefined : values.reduce((mean, value) => mean + 0.1 * (value - mean))
 
-interface ChartPanelProps extends TabProps {
-  title: string
-}
-
 /** One of the charts by its title, in a box. */
-export function ChartPanel({ title, view, ui, columns, rows, theme }: ChartPanelProps): ReactElement {
+export function chartPanel(title: string, { view, ui, columns, rows, theme }: TabProps): Block {
   const chart = CHARTS.find((known) => known.title === title)!
   const content = chartRows(chart, view, ui, { width: columns - 4, height: rows - 2, theme })
-  return <Panel title={title} width={columns} height={rows} theme={theme} rows={content} />
+  return panel({ title, width: columns, height: rows, theme, rows: content })
 }
 
 function evaluations({ snapshot }: View): SeriesPoint[] {
@@ -188,7 +182,8 @@ function changed(points: readonly SeriesPoint[] | undefined): string {
     : `${relative > 0 ? '+' : ''}${(relative * 100).toFixed(0)} % in ${duration(change.ms)}`
 }
 
-function Training({ view, ui, columns, rows, theme }: TabProps): ReactElement {
+function renderTraining(props: TabProps): Block {
+  const { ui, columns, rows, theme } = props
   const page = ui.inner % PAGES
   const charts = CHARTS.slice(page * PAGE, (page + 1) * PAGE)
   const across = columns >= 150 ? 3 : 2
@@ -197,35 +192,22 @@ function Training({ view, ui, columns, rows, theme }: TabProps): ReactElement {
   const width = Math.floor(columns / across)
   const lines = Array.from({ length: down }, (_, line) => charts.slice(line * across, (line + 1) * across))
   const window = ui.minutes === 0 ? 'all data' : `last ${duration(ui.minutes * 60_000)}`
-  return (
-    <Box flexDirection="column">
-      {lines.map((line, i) => (
-        <Side key={line[0]?.title ?? i}>
-          {line.map((chart, k) => {
-            const own = k === across - 1 ? columns - width * (across - 1) : width
-            return (
-              <ChartPanel
-                key={chart.title}
-                title={chart.title}
-                view={view}
-                ui={ui}
-                columns={own}
-                rows={height}
-                theme={theme}
-              />
-            )
-          })}
-        </Side>
-      ))}
-      <Lines
-        width={columns}
-        theme={theme}
-        rows={[
-          ` page ${page + 1} of ${PAGES}   ${window}, over ${ui.steps ? 'steps' : 'time'}${ui.logarithm ? ', logarithmic' : ''}`,
-        ]}
-      />
-    </Box>
-  )
+  return [
+    ...lines.flatMap((line) => {
+      const [first, ...others] = line.map((chart, k) => {
+        const own = k === across - 1 ? columns - width * (across - 1) : width
+        return chartPanel(chart.title, { ...props, columns: own, rows: height })
+      })
+      return beside(first!, ...others)
+    }),
+    ...plainRows(
+      [
+        ` page ${page + 1} of ${PAGES}   ${window}, over ${ui.steps ? 'steps' : 'time'}${ui.logarithm ? ', logarithmic' : ''}`,
+      ],
+      columns,
+      theme,
+    ),
+  ]
 }
 
 function chartRows(

@@ -1,14 +1,11 @@
-// Memory of the screen over many updates: the app as it is, drawn by ink into the real sink, whose output goes nowhere.
-// Each update changes every number, brings events, and is taken before the next one comes; the tab changes now and then.
-// NODE_ENV must be `production` before this is loaded, as in the program: React keeps a record per render otherwise.
+// Memory of the screen over many updates: the app as it is, drawn into the real sink, whose output goes nowhere. Each
+// update changes every number, brings events, and is taken before the next one comes; the tab changes now and then.
 
-import { PassThrough } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { render } from 'ink'
 import { createScriptedNode } from '../../../test/control/scripted-node.ts'
 import { readyStore, scriptedClient } from '../../../test/tui/screen.ts'
-import { App } from '../../../tui/app.tsx'
+import { createApp } from '../../../tui/app.ts'
 import { createSink } from '../../../tui/screen/sink.ts'
 import { keepHeapSmall } from '../../../tui/screen/small-heap.ts'
 import { createTheme } from '../../../tui/screen/theme.ts'
@@ -34,37 +31,23 @@ export async function measureMemory({ updates }: { updates: number }): Promise<s
     { columns: 100, rows: 30 },
   )
   sink.open = true
-  const stdin = Object.assign(new PassThrough(), {
-    isTTY: true,
-    setRawMode: () => {},
-    ref: () => {},
-    unref: () => {},
-  })
-  const app = render(
-    <App
-      store={store}
-      theme={createTheme({ ascii: false, color: true, env: { TERM: 'xterm-256color', LANG: 'C.UTF-8' } })}
-      size={{ columns: 100, rows: 30 }}
-      intervalMs={250}
-      host={undefined}
-      input={true}
-      readOnly={false}
-      commands={[]}
-      onDetach={() => {}}
-      onSuspend={() => {}}
-      onRepaint={() => {}}
-      onCommand={async () => ({ status: 0, lines: [] })}
-      onCopy={() => {}}
-      onExport={() => ''}
-    />,
+  const app = createApp(
     {
-      debug: true,
-      interactive: true,
-      stdout: sink as unknown as NodeJS.WriteStream,
-      stdin: stdin as unknown as NodeJS.ReadStream,
-      patchConsole: false,
-      exitOnCtrlC: false,
+      store,
+      theme: createTheme({ ascii: false, color: true, env: { TERM: 'xterm-256color', LANG: 'C.UTF-8' } }),
+      size: { columns: 100, rows: 30 },
+      intervalMs: 250,
+      host: undefined,
+      readOnly: false,
+      commands: [],
+      onDetach() {},
+      onSuspend() {},
+      onRepaint() {},
+      onCommand: async () => ({ status: 0, lines: [] }),
+      onCopy() {},
+      onExport: () => '',
     },
+    sink,
   )
   let seen = node.events.last
   const rows = [`| updates | heap after collection | resident | written |`, '|---|---|---|---|']
@@ -81,14 +64,15 @@ export async function measureMemory({ updates }: { updates: number }): Promise<s
     for (const event of node.events.since(seen).events) client.push(event)
     seen = node.events.last
     client.push({ v: 1, id: 0, time: 0, type: 'snapshot', snapshot: node.snapshot() })
-    if (i % 40 === 39) stdin.write(String(1 + (Math.floor(i / 40) % 6)))
+    if (i % 40 === 39) app.take({ type: 'key', name: String(1 + (Math.floor(i / 40) % 6)), text: '' })
     const step = node.snapshot().training?.step
     while (store.view().snapshot?.training?.step !== step) await turn()
-    // React draws in a later turn of the loop than it is told.
-    for (let more = 0; more < 8; more++) await turn()
+    // The picture is made in a later turn of the loop.
+    await turn()
+    await turn()
   }
   look(updates)
   store.close()
-  app.unmount()
+  app.close()
   return rows
 }

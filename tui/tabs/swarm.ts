@@ -1,13 +1,11 @@
 // The swarm: who is there, what each peer sent, whether it helps, why groups were rejected.
 
-import { Box } from 'ink'
-import type { ReactElement } from 'react'
 import { bytes, count, effectText, percent, refusalText, si } from '../../protocol/api/index.ts'
 import { peerName } from '../../protocol/text.ts'
 import type { View } from '../data/store.ts'
 import type { Theme } from '../screen/theme.ts'
 import { bar, sparkline } from '../widgets/chart.ts'
-import { Panel, Side } from '../widgets/panel.tsx'
+import { type Block, beside, panel } from '../widgets/panel.ts'
 import { cell, type Row } from '../widgets/row.ts'
 import { tableRows } from '../widgets/table.ts'
 import { harmPieces, learntPieces, values } from './overview-parts.ts'
@@ -19,7 +17,7 @@ export const swarm: Tab = {
   short: 'Swarm',
   series: ['peers', 'received', 'published'],
   keys: 'j/k move  Enter details  s sort  m mute  c copy ID  d dial',
-  render: (props) => <Swarm {...props} />,
+  render: renderSwarm,
   compact: compactSwarm,
   count: (view, ui) => peersOf(view, ui).length,
   copied: (view, ui) => chosenPeer(view, ui)?.id,
@@ -29,73 +27,48 @@ export const swarm: Tab = {
   },
 }
 
-function Swarm(props: TabProps): ReactElement {
+function renderSwarm(props: TabProps): Block {
   const { view, ui, columns, rows, theme } = props
   const { snapshot } = view
   const chosen = chosenPeer(view, ui)
-  const beside = columns >= 160 && rows >= 36
+  const apart = columns >= 160 && rows >= 36
   const low = rows >= 26 ? 8 : 7
   const middle = 5
   const high = rows - low - middle
-  const left = beside ? Math.floor(columns * 0.68) : columns
+  const left = apart ? Math.floor(columns * 0.68) : columns
   const half = Math.floor(columns / 2)
   const title = `Peers  ${peersOf(view, ui).length} of ${snapshot?.swarm?.peers.length ?? 0}   sort: ${sortOf(ui).toLowerCase()}${ui.filter ? `   filter: ${ui.filter}` : ''}`
-  const table = (
-    <Panel
-      title={title}
-      width={left}
-      height={high}
-      theme={theme}
-      rows={listRows(props, left - 4, high - 2)}
-    />
-  )
-  const sharing = (
-    <Panel
-      title="What has it learnt from, and do peers hurt?"
-      width={columns}
-      height={middle}
-      theme={theme}
-      rows={sharingRows(view, columns - 4, theme)}
-    />
-  )
-  const detail = (width: number, height: number): ReactElement => (
-    <Panel
-      title={chosen?.name ?? 'Peer'}
-      width={width}
-      height={height}
-      theme={theme}
-      rows={chosen ? peerRows(chosen, snapshot, width - 4) : ['no peers']}
-    />
-  )
-  return (
-    <Box flexDirection="column">
-      {beside ? (
-        <Side>
-          {table}
-          {detail(columns - left, high)}
-        </Side>
-      ) : (
-        table
-      )}
-      {ui.open && chosen && !beside ? detail(columns, middle) : sharing}
-      <Side>
-        <Panel
-          title="Traffic"
-          width={half}
-          height={low}
-          theme={theme}
-          rows={trafficRows(view, half - 4, theme)}
-        />
-        <Panel
-          title="Why groups were refused"
-          width={columns - half}
-          height={low}
-          theme={theme}
-          rows={refusalRows(view, columns - half - 4, theme)}
-        />
-      </Side>
-    </Box>
-  )
+  const table = panel({ title, width: left, height: high, theme, rows: listRows(props, left - 4, high - 2) })
+  const sharing = () =>
+    panel({
+      title: 'What has it learnt from, and do peers hurt?',
+      width: columns,
+      height: middle,
+      theme,
+      rows: sharingRows(view, columns - 4, theme),
+    })
+  const detail = (width: number, height: number): Block =>
+    panel({
+      title: chosen?.name ?? 'Peer',
+      width,
+      height,
+      theme,
+      rows: chosen ? peerRows(chosen, snapshot, width - 4) : ['no peers'],
+    })
+  return [
+    ...(apart ? beside(table, detail(columns - left, high)) : table),
+    ...(ui.open && chosen && !apart ? detail(columns, middle) : sharing()),
+    ...beside(
+      panel({ title: 'Traffic', width: half, height: low, theme, rows: trafficRows(view, half - 4, theme) }),
+      panel({
+        title: 'Why groups were refused',
+        width: columns - half,
+        height: low,
+        theme,
+        rows: refusalRows(view, columns - half - 4, theme),
+      }),
+    ),
+  ]
 }
 
 /** This node first, then its peers. */

@@ -3,14 +3,13 @@
 
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { render } from 'ink'
 import type { ControlClient } from '../protocol/api/index.ts'
-import { App, type AppProps } from './app.tsx'
+import { createApp } from './app.ts'
 import type { Reply, TopCommand } from './commands.ts'
 import { createReplay } from './data/replay.ts'
 import { createStore } from './data/store.ts'
 import { copySequence } from './screen/clipboard.ts'
-import { paced } from './screen/pace.ts'
+import { readInputs } from './screen/decode.ts'
 import { createSink } from './screen/sink.ts'
 import { keepHeapSmall } from './screen/small-heap.ts'
 import { createTerminal, type TerminalStream } from './screen/terminal.ts'
@@ -39,10 +38,6 @@ interface TopParts {
   process: NodeJS.Process
 }
 
-/** Large windows get fewer frames, since the cost of a frame grows with the number of cells. */
-const leastInterval = ({ columns, rows }: { columns: number; rows: number }): number =>
-  columns * rows > 160 * 50 ? 500 : 0
-
 /** Resolves with the exit status when the user leaves. */
 export async function runTop(
   options: TopOptions,
@@ -63,47 +58,41 @@ export async function runTop(
     stdin,
     sink,
     process,
+    onSize: () => app.resize(sink),
     onEnd: (signal) => finish(signal === 'SIGTERM' ? 143 : signal === 'SIGINT' ? 130 : 129),
   })
-  const props: AppProps = {
-    store: paced(store, () => leastInterval(sink)),
-    replay,
-    theme: createTheme(options),
-    size,
-    intervalMs,
-    host,
-    input: stdin.isTTY === true,
-    onDetach: () => finish(0),
-    onSuspend: () => terminal.suspend(),
-    onRepaint: () => sink.repaint(),
-    readOnly: options.readOnly,
-    commands: options.commands,
-    onCommand,
-    onCopy: (text) => void stdout.write(copySequence(text)),
-    onExport(kind, text) {
-      const time = new Date(clock()).toISOString().slice(0, 19).replace(/[:T]/g, '-')
-      const path = resolve(options.folder, `waggle-${time}-${kind}`)
-      writeFileSync(path, text ?? `${sink.picture().join('\n')}\n`, { flag: 'wx' })
-      return path
+  const app = createApp(
+    {
+      store,
+      replay,
+      theme: createTheme(options),
+      size,
+      intervalMs,
+      host,
+      onDetach: () => finish(0),
+      onSuspend: () => terminal.suspend(),
+      onRepaint: () => sink.repaint(),
+      readOnly: options.readOnly,
+      commands: options.commands,
+      onCommand,
+      onCopy: (text) => void stdout.write(copySequence(text)),
+      onExport(kind, text) {
+        const time = new Date(clock()).toISOString().slice(0, 19).replace(/[:T]/g, '-')
+        const path = resolve(options.folder, `waggle-${time}-${kind}`)
+        writeFileSync(path, text ?? `${sink.picture().join('\n')}\n`, { flag: 'wx' })
+        return path
+      },
     },
-  }
-  const app = render(<App {...props} />, {
-    // In debug mode ink hands over whole frames and leaves the cursor to the sink.
-    debug: true,
-    interactive: true,
-    stdout: sink as unknown as NodeJS.WriteStream,
-    stdin,
-    exitOnCtrlC: false,
-    patchConsole: false,
-    isScreenReaderEnabled: false,
-  })
-  sink.on('resize', () => app.rerender(<App {...props} size={{ columns: sink.columns, rows: sink.rows }} />))
+    sink,
+  )
+  const stopReading = readInputs(stdin, app.take)
   terminal.enter()
   try {
     return await finished
   } finally {
+    stopReading()
+    app.close()
     store.close()
     terminal.close()
-    app.unmount()
   }
 }

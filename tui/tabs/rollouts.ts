@@ -1,7 +1,6 @@
 // Rollouts: the newest groups, and one of them in full. Texts come from a model or a peer and have been made
 // safe to draw.
 
-import type { ReactElement } from 'react'
 import {
   clockTime,
   count,
@@ -14,7 +13,7 @@ import {
 import { peerName } from '../../protocol/text.ts'
 import type { View } from '../data/store.ts'
 import type { Theme } from '../screen/theme.ts'
-import { Panel, Side } from '../widgets/panel.tsx'
+import { type Block, beside, panel } from '../widgets/panel.ts'
 import type { Piece, Row } from '../widgets/row.ts'
 import { type Column, tableRows } from '../widgets/table.ts'
 import { wrapText } from '../widgets/wrap.ts'
@@ -27,7 +26,7 @@ export const rollouts: Tab = {
   series: [],
   groups: true,
   keys: 'j/k group  h/l sample  s all|own|foreign|mixed|wrong  / filter',
-  render: (props) => <Rollouts {...props} />,
+  render: renderRollouts,
   compact: ({ view, ui, columns, rows, theme }) => {
     const found = groupsOf(view, ui)
     const chosen = found[Math.min(ui.cursor, Math.max(0, found.length - 1))]
@@ -94,7 +93,7 @@ const COLUMNS: Array<Column<GroupView>> = [
   { title: 'USE', width: 4, drop: 3, text: (g) => (g.used === undefined ? '-' : g.used ? 'yes' : 'no') },
 ]
 
-function Rollouts({ view, ui, columns, rows, theme }: TabProps): ReactElement {
+function renderRollouts({ view, ui, columns, rows, theme }: TabProps): Block {
   const groups = groupsOf(view, ui)
   const cursor = Math.min(ui.cursor, Math.max(0, groups.length - 1))
   const left = Math.min(60, Math.floor(columns * 0.5))
@@ -110,17 +109,15 @@ function Rollouts({ view, ui, columns, rows, theme }: TabProps): ReactElement {
         )
       : [noGroups(view, ui, left - 4)]
   while (list.length < rows - 2 - foot.length) list.push('')
-  return (
-    <Side>
-      <Panel title={title} width={left} height={rows} theme={theme} rows={[...list, ...foot]} />
-      <Panel
-        title={chosen ? `${chosen.task}/${chosen.seed}  ${chosen.rewards.length} samples` : 'Group'}
-        width={right}
-        height={rows}
-        theme={theme}
-        rows={chosen ? groupRows(chosen, view, ui, right - 4, theme) : []}
-      />
-    </Side>
+  return beside(
+    panel({ title, width: left, height: rows, theme, rows: [...list, ...foot] }),
+    panel({
+      title: chosen ? `${chosen.task}/${chosen.seed}  ${chosen.rewards.length} samples` : 'Group',
+      width: right,
+      height: rows,
+      theme,
+      rows: chosen ? groupRows(chosen, view, ui, right - 4, theme) : [],
+    }),
   )
 }
 
