@@ -131,6 +131,27 @@ test('nothing is written when nothing has changed', async () => {
   expect(screen.emulator.raw().length).toBe(before)
 })
 
+test('where the node does nothing there is one picture a second, and at once where it does something', async () => {
+  let now = 0
+  const screen = await show({ columns: 100, rows: 30, clock: () => now })
+  const { store, client } = screen
+  const snapshot = store.view().snapshot!
+  const send = async (change: object, at: number): Promise<boolean> => {
+    const before = store.view().snapshot
+    now = at
+    client.push({ v: 1, id: 0, time: at, type: 'snapshot', snapshot: { ...snapshot, ...change } })
+    for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
+    return store.view().snapshot !== before
+  }
+  const { training } = snapshot
+  expect(await send({ machine: { rssBytes: 1 } }, 250)).toBe(false)
+  expect(await send({ machine: { rssBytes: 2 } }, 1000)).toBe(true)
+  expect(await send({ machine: { rssBytes: 3 } }, 1250)).toBe(false)
+  expect(await send({ training: { ...training, step: 401 } }, 1500)).toBe(true)
+  expect(await send({ phases: [{ name: 'train', seconds: 1, done: 7 }] }, 1750)).toBe(true)
+  expect(await send({ state: 'PAUSED' }, 2000)).toBe(true)
+})
+
 test('a live resize leaves a whole picture at each size', async () => {
   const screen = await show({ columns: 100, rows: 30 })
   for (const [columns, rows] of [

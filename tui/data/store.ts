@@ -7,7 +7,11 @@ import { inert } from './inert.ts'
 
 const EVENTS_KEPT = 2000
 const RATE_WINDOW_MS = 60_000
-const SERIES_EVERY_MS = 1000
+/** Curves and groups are asked for this often if the node has done something, */
+const CURVES_EVERY_MS = 1000
+/** and otherwise this often: some curves are of what changes by itself. */
+const IDLE_CURVES_EVERY_MS = 10_000
+const IDLE_MS = 950
 const RETRY_MS = [1000, 2000, 4000, 8000, 15_000]
 
 interface Rates {
@@ -68,6 +72,7 @@ export function createStore(
   const listeners = new Set<() => void>()
   const closing = new AbortController()
   let wanted: Wanted = { series: [] }
+  let fetched = { at: 0, done: '' }
   let history: Counts[] = []
   let lastEvent = 0
   let run: string | undefined
@@ -79,6 +84,14 @@ export function createStore(
     for (const listener of listeners) listener()
   }
 
+  /** Where the node did nothing, ages and readings of the machine are worth one picture a second. */
+  const isSeen = (next: Snapshot): boolean => {
+    const old = view.snapshot
+    if (!old || view.contact !== 'live' || clock() - view.heardAt >= IDLE_MS || pending.length > 0)
+      return false
+    return old.state === next.state && doneBy(old) === doneBy(next) && progressOf(old) === progressOf(next)
+  }
+
   const take = (event: Event): void => {
     if (event.type !== 'snapshot') {
       if (event.id > 0) lastEvent = event.id
@@ -86,6 +99,7 @@ export function createStore(
       if (pending.length > EVENTS_KEPT) pending = pending.slice(-EVENTS_KEPT)
       return
     }
+    if (isSeen(event.snapshot)) return
     const snapshot = inert(event.snapshot)
     history = [...history.filter((old) => snapshot.time - old.time <= RATE_WINDOW_MS), countsOf(snapshot)]
     const events = pending.length > 0 ? [...view.events, ...pending].slice(-EVENTS_KEPT) : view.events
@@ -138,6 +152,7 @@ export function createStore(
   const fetchWanted = async (): Promise<void> => {
     if (view.contact !== 'live') return
     const { signal } = closing
+    fetched = { at: clock(), done: doneBy(view.snapshot) }
     const series = new Map(view.series)
     let { groups } = view
     const asked = wanted.series.map(async (name) => {
@@ -155,7 +170,10 @@ export function createStore(
     await Promise.allSettled(asked)
     if (!signal.aborted) set({ series, groups })
   }
-  const seriesTimer = setInterval(() => void fetchWanted(), SERIES_EVERY_MS)
+  const curvesTimer = setInterval(() => {
+    const isDue = clock() - fetched.at >= IDLE_CURVES_EVERY_MS
+    if (isDue || doneBy(view.snapshot) !== fetched.done) void fetchWanted()
+  }, CURVES_EVERY_MS)
   // Keep the displayed ages advancing while nothing arrives.
   const ageTimer = setInterval(() => view.contact !== 'live' && set({}), 1000)
   void follow()
@@ -174,12 +192,25 @@ export function createStore(
     close() {
       closing.abort()
       wake()
-      clearInterval(seriesTimer)
+      clearInterval(curvesTimer)
       clearInterval(ageTimer)
       listeners.clear()
     },
   }
 }
+
+/** Changes whenever the node has written, trained, evaluated or received something. */
+const doneBy = ({ training, rollouts, evaluations }: Partial<Snapshot> = {}): string =>
+  [
+    training?.step,
+    evaluations?.at(-1)?.time,
+    rollouts?.received,
+    rollouts?.published,
+    rollouts?.pool.own,
+  ].join()
+
+const progressOf = ({ phases }: Snapshot): string =>
+  JSON.stringify(phases?.map(({ name, done }) => [name, done]))
 
 /** The counts that rates are computed from; keeping a minute of whole snapshots would take megabytes. */
 interface Counts {
