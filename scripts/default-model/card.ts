@@ -23,7 +23,7 @@ export function modelCard({ title, purpose, styles, won, tasks }: Recipe, facts:
   const drawn = Object.entries(tasks).map(([task, { drawn }]) => `${task} ${drawn.join(', ')}`)
   const turns =
     'frozen_lake' in tasks
-      ? ` Tasks with turns are played\nat random for the most part; ${percent(won)} of the plays go the best way.`
+      ? ` Of the plays of tasks\nwith turns ${percent(won)} go the best way, the others at random.`
       : ''
   return `---
 license: apache-2.0
@@ -36,19 +36,15 @@ A Llama of ${facts.parameters.toLocaleString('en')} parameters, ${purpose}
 
 ## How it was made
 
-\`${facts.command}\` makes it again: random weights from seed ${facts.seed}, then ${facts.cycles.map(({ steps }) => steps).join(' and ')} steps of AdamW on ${facts.batch} generated
-examples each (difficulties: ${drawn.join('; ')}). No text from anywhere else
-was used. The questions are the tasks' warm-start part: a hash of the question keeps them apart from those that training
-asks and from those that are held out, so that what reinforcement brings is not recall.
+\`${facts.command}\` makes it again: random weights from seed ${facts.seed}, then ${facts.cycles.map(({ steps }) => steps).join(' and ')} steps of AdamW on ${facts.batch} generated examples each
+(difficulties: ${drawn.join('; ')}) and no other text. A hash of the question keeps these apart from the questions that training asks and from those that are held out.
 
-Like a base model, it has seen more than one way to answer: ${percent(styles.worked)} of the examples work the answer out and put it between
-\`<answer>\` tags, ${percent(styles.bare)} give the tagged answer at once, ${percent(styles.untagged)} work it out and state it without tags, which the
-verifiers do not accept. So a part of what reinforcement finds is the form, and a part is the task itself.${turns}
+${percent(styles.worked)} of the examples work the answer out and put it between \`<answer>\` tags, ${percent(styles.bare)} give the tagged answer at once, ${percent(styles.untagged)}
+work it out and state it without tags, which the verifiers do not accept. So a part of what reinforcement finds is the form.${turns}
 
 ## What it scores
 
-Different held-out questions, strict verifiers. \`sampled\` is at temperature 1; the last column is the same on as many
-questions that training asks.
+On different held-out questions, with strict verifiers. \`sampled\` is at temperature 1; the last column is on as many questions that training asks.
 
 | task | level | what that is | questions | greedy | sampled | sampled, training |
 |---|---|---|---|---|---|---|
