@@ -114,6 +114,20 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
       cure: 'Update Waggle, or use another `--home`.',
     },
   ],
+  E_BACKUP: [
+    {
+      cause: 'The archive is damaged, is cut off, or was not made by `waggle backup`.',
+      cure: 'Take another copy of it. Nothing in the home has changed.',
+    },
+    {
+      cause: 'The home has a node already.',
+      cure: 'Restore into another --home DIR, or add --force, which moves the files that are there into a folder beside them.',
+    },
+    {
+      cause: 'The home has no node, or the disk has too little room.',
+      cure: 'Give the --home of the node, and a file on a disk with room.',
+    },
+  ],
   E_PLUGIN: [
     {
       cause: 'There is no built-in plugin with that name.',

@@ -27,6 +27,7 @@ export const ERROR_CODES = {
   E_MODEL: [EXIT.config, 'the model cannot be loaded'],
   E_CHECKPOINT: [EXIT.config, 'a checkpoint is damaged or belongs to another model'],
   E_STORE: [EXIT.config, 'the database cannot be opened or written'],
+  E_BACKUP: [EXIT.refused, 'a backup cannot be made or restored'],
   E_PLUGIN: [EXIT.config, 'a plugin cannot be loaded, or plugins conflict'],
   E_TASK: [EXIT.config, 'a task, its version or its difficulty is unknown'],
   E_DATASET: [EXIT.config, 'a dataset cannot be read or contains mistakes'],

@@ -141,6 +141,8 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/policy',
     'daemon/store',
   ],
+  // A home's files, without a node.
+  'daemon/cli/home': ['protocol', 'daemon/cli', 'daemon/platform', 'daemon/store'],
   // Prints the contracts of the parts that have one.
   'daemon/cli/schema': [
     'protocol',

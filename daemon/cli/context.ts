@@ -1,6 +1,7 @@
 // What a command gets: its options, paths, streams, and a client of the daemon. Everything outside the process is
 // accessed through Io, so that tests can run commands in their own process.
 
+import { resolve } from 'node:path'
 import type { ControlClient } from '../../protocol/api/index.ts'
 import { type Paths, resolvePaths } from '../config/paths.ts'
 import { createClient } from '../control/api/client.ts'
@@ -43,7 +44,10 @@ function clientOf(
   io: Io,
 ): ControlClient {
   if (on === undefined) return createClient({ socket: paths.socket })
-  return createRemoteClient({ on, tokenFile }, { tmpdir: io.tmpdir, atExit: io.atExit })
+  return createRemoteClient(
+    { on, tokenFile: tokenFile && resolve(io.cwd, tokenFile) },
+    { tmpdir: io.tmpdir, atExit: io.atExit },
+  )
 }
 
 /** NO_COLOR (any value) and TERM=dumb turn colours off; FORCE_COLOR turns them on without a terminal. */

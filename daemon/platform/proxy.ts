@@ -3,6 +3,8 @@
 
 import http from 'node:http'
 
+const PLAIN = ['http_proxy', 'HTTP_PROXY']
+
 /** Returns what to tell the user, if this Node.js cannot do it. To be called before anything is fetched. */
 export function obeyProxy(env: NodeJS.ProcessEnv): string | undefined {
   const proxy = env.https_proxy || env.HTTPS_PROXY
@@ -10,11 +12,13 @@ export function obeyProxy(env: NodeJS.ProcessEnv): string | undefined {
   if (typeof http.setGlobalProxyFromEnv !== 'function')
     return `HTTPS_PROXY is not used: Node.js ${process.versions.node} needs NODE_USE_ENV_PROXY=1 beside it`
   const except = env.no_proxy || env.NO_PROXY
-  // Otherwise Node.js would read HTTP_PROXY from the environment.
+  // `fetch` reads HTTP_PROXY from the environment when the proxy is set, even if it is told that there is none.
+  const plain = PLAIN.map((name) => [name, env[name]] as const)
+  for (const name of PLAIN) delete env[name]
   http.setGlobalProxyFromEnv({
-    http_proxy: '',
     https_proxy: proxy,
     no_proxy: ['localhost,127.0.0.1,::1', ...(except ? [except] : [])].join(','),
   })
+  for (const [name, value] of plain) if (value !== undefined) env[name] = value
   return undefined
 }

@@ -1,6 +1,7 @@
 // Every command, by the table: its JSON as a shape, against a real daemon, and what it says when something is wrong.
 // (Help is in usage.test.ts.) A command that is added without a line here fails the first test.
 
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { takesOption } from '../../daemon/cli/context.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'
@@ -19,6 +20,7 @@ interface Line {
   needs?: readonly string[]
 }
 
+const PACKAGE = join(import.meta.dirname, '../../package.json')
 const STRANGER = '12D3KooWPjceQrSwdWXPyLLeABRXmuqt69Rg3sBYbU1Nft9HyQ6X'
 
 const LINES: Record<string, Line> = {
@@ -62,7 +64,7 @@ const LINES: Record<string, Line> = {
   resume: { json: [] },
   checkpoint: { json: [] },
   invite: { json: [] },
-  'send-file': { json: ['package.json'], needs: ['package.json'], wrong: [[], ['/nonexistent/file']] },
+  'send-file': { json: [PACKAGE], needs: [PACKAGE], wrong: [[], ['/nonexistent/file']] },
   'get-file': {
     json: 'needs a second node; test/control/file-sharing.test.ts',
     needs: ['x', 'y'],
@@ -94,6 +96,12 @@ const LINES: Record<string, Line> = {
   config: {
     json: ['show', '--origin'],
     wrong: [['chek'], ['show', '--set', 'x'], ['check', '--set', 'x=1']],
+  },
+  backup: { json: 'writes a file; test/store/backup.test.ts', wrong: [['/nonexistent/a.tar']] },
+  restore: {
+    json: 'fills a home; test/store/backup.test.ts',
+    needs: ['a.tar'],
+    wrong: [[], ['/nonexistent/a.tar']],
   },
   device: { json: [], wrong: [['lst'], ['install'], ['install', 'dml']] },
   doctor: { json: ['--no-swarm'] },

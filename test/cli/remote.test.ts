@@ -62,6 +62,8 @@ test('TCP, with a token from a file', async () => {
   const on = `http://127.0.0.1:${server.tcp!.port}`
   expect((await status('--on', on)).stderr).toContain('a token is required')
   expect((await status('--on', on, '--token-file', join(home, 'read'))).stdout).toContain(peerName(SELF))
+  const relative = await waggle(['status', '--on', on, '--token-file', 'read'], { cwd: home })
+  expect(relative.stdout).toContain(peerName(SELF))
   expect((await waggle(['pause', '--on', on, '--token-file', join(home, 'read')])).stderr).toContain(
     'the read token does not allow changes',
   )

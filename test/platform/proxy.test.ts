@@ -24,7 +24,7 @@ beforeEach(async () => {
     socket.end('HTTP/1.1 403 Forbidden\r\n\r\n')
   })
   plain = createServer((_, response) => response.end('direct'))
-  for (const server of [proxy, plain]) await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  for (const server of [proxy, plain]) await new Promise<void>((done) => server.listen(0, '0.0.0.0', done))
 })
 afterEach(() => {
   for (const server of [proxy, plain]) server.close()
@@ -50,8 +50,8 @@ test('https goes through the proxy', async () => {
   expect(asked).toEqual(['CONNECT models.invalid:443'])
 })
 
-test('plain http to this machine does not, whatever HTTP_PROXY says', async () => {
-  expect(await fetched(`http://127.0.0.1:${portOf(plain)}/`)).toBe('direct')
+test.each(['127.0.0.1', '127.0.0.2'])('plain http to %s does not, whatever HTTP_PROXY says', async (host) => {
+  expect(await fetched(`http://${host}:${portOf(plain)}/`)).toBe('direct')
   expect(asked).toEqual([])
 })
 

@@ -1,7 +1,7 @@
 // waggle device: tests the available devices, and installs the CUDA provider.
 
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { bytes } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { choose, told } from '../../engine/devices/choice.ts'
@@ -48,7 +48,7 @@ async function install(context: Context, what: string | undefined): Promise<numb
       ),
       platform: process.platform,
       arch: process.arch,
-      from: isFeed ? { index: from } : { file: from },
+      from: isFeed ? { index: from } : { file: resolve(context.io.cwd, from) },
       digest: context.options.digest as string | undefined,
     },
     { fetch: globalThis.fetch, onProgress: progress(context) },

@@ -70,6 +70,32 @@ export const SET_UP: readonly Command[] = [
     load: () => import('../commands/set-up/doctor.ts'),
   },
   {
+    name: 'backup',
+    group: 'Set up',
+    summary: 'write identity, checkpoints, rollouts, peers, runs, plugins and config to one archive',
+    details:
+      'Safe while the node runs. The archive holds secrets. Models, caches, logs, and files that the config names are not in it.',
+    arguments: [{ name: 'file', summary: 'the archive (default: waggle-NAME-DATE.tar here)' }],
+    options: [{ name: 'force', summary: 'overwrite an existing file' }],
+    examples: [
+      ['waggle backup /mnt/disk/node.tar', 'then `waggle restore /mnt/disk/node.tar` on another machine'],
+    ],
+    load: () => import('../home/backup.ts'),
+  },
+  {
+    name: 'restore',
+    group: 'Set up',
+    summary: 'check an archive of `waggle backup` and put it into this home',
+    details: 'The node must be stopped. One identity must not run twice: stop the node that was backed up.',
+    arguments: [{ name: 'file', summary: 'the archive', required: true }],
+    options: [
+      { name: 'force', summary: 'move files that are there into a folder beside them' },
+      { name: 'new-identity', summary: 'leave the identity out: the node becomes another peer' },
+    ],
+    examples: [['waggle restore node.tar --home ./moved', 'into a home of its own']],
+    load: () => import('../home/restore.ts'),
+  },
+  {
     name: 'device',
     group: 'Set up',
     summary: 'test each device against the CPU, or install the CUDA provider',

@@ -135,7 +135,7 @@ async function withoutFaults(directory: string, { tables, logs }: Faults): Promi
 }
 
 /** Whether another process has the database open: LevelDB locks the file LOCK, whatever folder it is in. */
-async function isInUse(directory: string): Promise<boolean> {
+export async function isInUse(directory: string): Promise<boolean> {
   const probe = `${directory}.probe`
   await rm(probe, { recursive: true, force: true })
   await mkdir(probe)

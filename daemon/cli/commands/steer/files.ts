@@ -7,7 +7,7 @@ import { peerName, safeText } from '../../../../protocol/text.ts'
 import type { Context } from '../../contract.ts'
 
 /** With --on, the path is on the other machine. */
-const pathOf = ({ on }: Context, given: string): string => (on ? given : resolve(given))
+const pathOf = ({ on, io }: Context, given: string): string => (on ? given : resolve(io.cwd, given))
 
 export async function sendFile(context: Context): Promise<number> {
   const to = context.options.to as string[] | undefined
