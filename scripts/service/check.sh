@@ -25,7 +25,7 @@ prometheus_config() {
   place=$(mktemp -d)
   touch "$place/token"
   cp prometheus/alerts.yml "$place"
-  sed "s#credentials_file: .*#credentials_file: $place/token#" prometheus/prometheus.yml >"$place/prometheus.yml"
+  sed "s#credentials_file: [^ ]*#credentials_file: $place/token#" prometheus/prometheus.yml >"$place/prometheus.yml"
   promtool check config "$place/prometheus.yml"
   local status=$?
   rm -r "$place"
@@ -54,4 +54,6 @@ check 'Prometheus configuration' promtool prometheus_config
 check 'alert rules' promtool promtool test rules prometheus/alerts.test.yml
 check 'queries of the Grafana dashboard' promtool dashboard_queries
 check 'compose file' docker-compose docker-compose -f compose.yaml config --quiet
+check 'launchd plist' python3 python3 -c 'import plistlib; plistlib.load(open("waggle.plist", "rb"))'
+check 'Windows task' python3 python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("waggle-task.xml")'
 exit $failed

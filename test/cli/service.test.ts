@@ -57,6 +57,12 @@ test('the system unit hands out the directories that the program uses', () => {
   expect(unit).toContain('unix:///run/waggle/control.sock')
 })
 
+test('macOS and Windows start the same command', () => {
+  const words = [...read('waggle.plist').matchAll(/<string>(.*)<\/string>/g)].map(([, word]) => word!)
+  expect(words.slice(1, 6)).toEqual(['/usr/bin/env', 'waggle', 'up', '--log-format', 'json'])
+  expect(read('waggle-task.xml')).toContain('waggle up --log-format json</Arguments>')
+})
+
 describe('containers', () => {
   const known = new Set([...configKeys().map(({ env }) => env), ...reservedVariables(COMMANDS)])
 
@@ -88,12 +94,16 @@ describe('containers', () => {
   test('Prometheus asks where the node listens, with the token that it makes', () => {
     const port = /WAGGLE_CONTROL_LISTEN: 0\.0\.0\.0:(\d+)/.exec(read('compose.yaml'))![1]
     const prometheus = read('prometheus/prometheus.yml')
-    expect(prometheus).toContain(`waggle:${port}`)
     const home = /WAGGLE_HOME=(\S+)/.exec(read('Dockerfile'))![1]!
-    const { readToken } = resolvePaths(
-      { home },
-      { env: {}, cwd: '/', homedir: '/', tmpdir: '/tmp', uid: 1, platform: 'linux' },
-    )
-    expect(prometheus).toContain(readToken)
+    for (const node of ['first', 'second', 'third']) {
+      expect(prometheus).toContain(`${node}:${port}`)
+      expect(read('compose.yaml')).toContain(`- ${node}:/nodes/${node}:ro`)
+      expect(read('compose.yaml')).toContain(`"${node}:${home}"`)
+      const { readToken } = resolvePaths(
+        { home: `/nodes/${node}` },
+        { env: {}, cwd: '/', homedir: '/', tmpdir: '/tmp', uid: 1, platform: 'linux' },
+      )
+      expect(prometheus).toContain(readToken)
+    }
   })
 })

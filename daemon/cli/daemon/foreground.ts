@@ -18,9 +18,11 @@ import { sayContinued } from '../model/continued.ts'
 import { boundedOutput } from '../text/bounded-output.ts'
 import { createNarrator, logFormat } from '../text/narrator.ts'
 import { createProgressLine } from '../text/progress.ts'
+import { statusLine } from '../text/status-line.ts'
 import { answerSignal } from './answer-signal.ts'
 import { isInvite } from './join-target.ts'
 import { refuseSecond } from './second.ts'
+import { createServiceManager, sendBySystemdNotify } from './service-manager.ts'
 
 const SIGNAL_NUMBER: Partial<Record<NodeJS.Signals, number>> = { SIGINT: 2, SIGTERM: 15 }
 
@@ -51,8 +53,10 @@ export async function runForeground(
   const progress = createProgressLine(context)
   let node: NodeHandle | undefined
   let signals = 0
+  const service = openService(context, () => node)
   const stop = (words: string): void => {
     context.say(words)
+    service.stopping()
     starting.abort(interrupted)
     node
       ?.stop(undefined, { onProgress: progress.show })
@@ -112,7 +116,10 @@ export async function runForeground(
       { events: node.events, snapshot: () => running.snapshot(), clock: io.clock },
     )
     if (starting.signal.aborted) await node.stop()
-    else narrator.introduce()
+    else {
+      narrator.introduce()
+      service.ready()
+    }
     if (join !== undefined && !starting.signal.aborted) await joinOrStop(context, node, join)
     return await node.whenStopped
   } catch (error) {
@@ -122,11 +129,28 @@ export async function runForeground(
     throw error
   } finally {
     progress.end()
+    service.close()
     narrator?.close()
     await record?.close()
     offSignals()
     offRequests()
   }
+}
+
+/** systemd, if this runs as one of its services. */
+function openService({ io, say }: Context, node: () => NodeHandle | undefined) {
+  const every = (run: () => void, ms: number) => {
+    const timer = setInterval(run, ms)
+    return () => clearInterval(timer)
+  }
+  const status = (): string => {
+    const now = node()?.snapshot()
+    return now ? statusLine(now) : 'stopping'
+  }
+  const send = sendBySystemdNotify((why) =>
+    say(`systemd-notify does not work (${why}): see docs/services.md`),
+  )
+  return createServiceManager({ env: io.env, pid: process.pid }, { send, status, every })
 }
 
 /** If the peer is not found yet, the search continues while the node trains. Any other failure stops the node. */
