@@ -61,6 +61,9 @@ export function takesColor(io: Io, stream: Output, options: Parsed['options']): 
 export const takesOption = ({ options = [] }: Command, name: string): boolean =>
   [...GLOBAL_OPTIONS, ...options].some((option) => option.name === name)
 
+/** Whether a command is about all nodes of a list. */
+export const isForAll = ({ options }: Context): boolean => options.all === true || options.fleet !== undefined
+
 /** The WAGGLE_* variables that set options and are therefore not config keys. */
 export function reservedVariables(commands: readonly Command[]): Set<string> {
   const options = [...GLOBAL_OPTIONS, ...commands.flatMap((command) => command.options ?? [])]

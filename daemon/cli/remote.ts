@@ -16,8 +16,9 @@ const POLL_MS = 50
 interface RemoteOptions {
   /** unix:///path, http://host:port, ssh://[user@]host[:port][/path/of/the/socket] */
   on: string
-  /** File with the token for http:// addresses. */
-  tokenFile: string | undefined
+  /** For http:// addresses: the token, or the file that has it. */
+  token?: string | undefined
+  tokenFile?: string | undefined
 }
 
 interface RemoteParts {
@@ -27,7 +28,7 @@ interface RemoteParts {
 }
 
 export function createRemoteClient(
-  { on, tokenFile }: RemoteOptions,
+  { on, token: given, tokenFile }: RemoteOptions,
   { tmpdir, atExit }: RemoteParts,
 ): ControlClient {
   const url = URL.canParse(on) ? new URL(on) : undefined
@@ -35,7 +36,7 @@ export function createRemoteClient(
     case 'unix:':
       return createClient({ socket: decodeURIComponent(url.pathname) })
     case 'http:': {
-      const token = tokenFile === undefined ? undefined : readToken(tokenFile)
+      const token = tokenFile === undefined ? given : readToken(tokenFile)
       return createClient({ host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || 80), token })
     }
     case 'ssh:':

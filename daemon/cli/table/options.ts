@@ -82,6 +82,12 @@ export const RUN_OPTIONS: readonly Option[] = [
   },
 ]
 
+/** For commands that show several nodes. */
+export const FLEET: readonly Option[] = [
+  { name: 'all', summary: 'one row for each node of the list, which is the file `fleet` beside the config' },
+  { name: 'fleet', value: 'FILE', summary: 'another list: lines of NAME ADDRESS [TOKEN]' },
+]
+
 /** For commands that only talk to a daemon. */
 export const REMOTE: readonly Option[] = [
   {

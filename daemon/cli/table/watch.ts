@@ -1,7 +1,7 @@
 // Commands that show what a node does.
 
 import type { Command } from '../contract.ts'
-import { REMOTE, SET } from './options.ts'
+import { FLEET, REMOTE, SET } from './options.ts'
 
 export const WATCH: readonly Command[] = [
   {
@@ -9,8 +9,11 @@ export const WATCH: readonly Command[] = [
     group: 'Watch',
     summary: 'print the state of the node',
     details: 'Exit status 3 means that no daemon is running.',
-    options: [...REMOTE, { name: 'watch', short: 'w', summary: 'repeat every two seconds' }],
-    examples: [['waggle status --json', 'the whole snapshot as JSON']],
+    options: [...REMOTE, ...FLEET, { name: 'watch', short: 'w', summary: 'repeat every two seconds' }],
+    examples: [
+      ['waggle status --json', 'the whole snapshot as JSON'],
+      ['waggle status --all', 'a row for each of several nodes; exit status 5 if one does not answer'],
+    ],
     load: () => import('../commands/watch/status.ts'),
   },
   {
@@ -21,6 +24,7 @@ export const WATCH: readonly Command[] = [
     details: 'q closes the screen, ? lists the keys; the daemon keeps running.',
     options: [
       ...REMOTE,
+      ...FLEET,
       { name: 'ascii', summary: 'ASCII characters only' },
       {
         name: 'replay',

@@ -49,6 +49,7 @@ export async function restoreBackup(
   const into = join(state, `restore${PARTIAL}`)
   const aside = join(state, `replaced-${new Date(clock()).toISOString().replaceAll(':', '-')}`)
   let isChanging = false
+  if (!(await disk.stat(file))) throw damaged(file, 'it does not exist')
   try {
     await checkFree({ state, config, replace }, { disk })
     await ensureDirectory(state, { disk })
@@ -144,8 +145,7 @@ async function unpack(
   { file, into }: { file: string; into: string },
   { disk, at }: Pick<RestoreParts, 'disk' | 'at'>,
 ): Promise<BackupManifest> {
-  const total = (await disk.stat(file))?.size
-  if (total === undefined) throw damaged(file, 'it does not exist')
+  const total = (await disk.stat(file))?.size ?? 0
   const archive = await watchedDisk(disk, (done) => at(Math.min(done, total), total)).open(file, 'read')
   const found: BackupManifest['files'] = Object.create(null)
   let manifest: BackupManifest | undefined

@@ -7,6 +7,7 @@ import type { Context } from '../../contract.ts'
 import { runDetached } from '../../daemon/detach.ts'
 import { runForeground } from '../../daemon/foreground.ts'
 import { readTarget } from '../../daemon/join-target.ts'
+import { createProgressLine } from '../../text/progress.ts'
 
 export async function run(context: Context): Promise<number> {
   const { client } = context
@@ -47,13 +48,8 @@ async function startDetached(context: Context): Promise<number> {
 }
 
 async function join({ client, commandLine, ...context }: Context, target: string): Promise<number> {
-  const peer = await client.send(
-    'join',
-    { target },
-    {
-      onProgress: ({ message }) => context.say(`  ${safeText(message, { line: true })}`),
-    },
-  )
+  const progress = createProgressLine(context)
+  const peer = await client.send('join', { target }, { onProgress: progress.show }).finally(progress.end)
   if (context.json) context.out(JSON.stringify({ v: 1, ...peer }))
   else
     context.out(

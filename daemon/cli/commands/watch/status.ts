@@ -1,10 +1,12 @@
 // waggle status: one snapshot as text. Must stay quick, so it loads nothing heavy.
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isForAll } from '../../context.ts'
 import type { Context } from '../../contract.ts'
 import { statusText } from '../../text/status-text.ts'
 
 export async function run(context: Context): Promise<number> {
+  if (isForAll(context)) return await (await import('../../fleet/run.ts')).statusOfAll(context)
   const { client, json, options, io } = context
   for (;;) {
     const snapshot = await client.snapshot()

@@ -5,11 +5,13 @@ import { resolve } from 'node:path'
 import type { ControlClient } from '../../../../protocol/api/index.ts'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { listRuns } from '../../../control/journal/run-file.ts'
+import { isForAll } from '../../context.ts'
 import type { Context } from '../../contract.ts'
 import { runTopCommand, topCommands, wordsAfter } from '../../top-commands.ts'
 
 export async function run(context: Context): Promise<number> {
   const { io, options } = context
+  if (isForAll(context)) return await (await import('../../fleet/run.ts')).topOfAll(context)
   if (io.stdout.isTTY !== true || io.stdin.isTTY !== true || io.env.TERM === 'dumb') {
     throw new WaggleError('E_USAGE', 'this is not a terminal', {
       hint: `Try \`${context.commandLine('status --watch')}\`, which prints plain text.`,
