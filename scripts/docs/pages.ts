@@ -113,10 +113,10 @@ function configPage(): string[] {
     '',
     MADE,
     '',
-    'One TOML file, `config.toml` in the home or in `$XDG_CONFIG_HOME/waggle`; `waggle init` writes one with every key',
-    'explained. Environment variables override the file (`WAGGLE_TRAINING_LEARNING_RATE` is `training.learning_rate`), and flags',
-    'override both (`--set key=value` sets any key). `waggle config check` lists every mistake, `waggle config show --origin` says',
-    'where each value comes from. Keys are shown with their defaults; *live* ones can change while the node runs (`waggle set`).',
+    'One TOML file, `config.toml` in the home or in `$XDG_CONFIG_HOME/waggle`; `waggle init` writes one. Environment variables override',
+    'the file (`WAGGLE_TRAINING_LEARNING_RATE` is `training.learning_rate`), and flags override both (`--set key=value`). `waggle config',
+    'check` lists every mistake, `waggle config show --origin` says where each value comes from. Keys are shown with their defaults;',
+    '*live* ones can change while the node runs (`waggle set`).',
     '',
     'A plugin is a table with `use` and its own settings beside it:',
     '',
@@ -144,10 +144,9 @@ function configPage(): string[] {
 function datasets(): string[] {
   return [
     '',
-    'A row is a JSON object on one line or a line of a table, at most 64 KiB: `prompt`, `answer` (a text, a number or a list of',
-    'these), and optionally `difficulty` (0 if left out; the task at a difficulty has all rows up to it), `verifier`, `choices`',
-    'and `id`. A dataset is at most 256 MiB and a million rows; a folder has all its `*.jsonl`, `*.csv` and `*.tsv`, or pairs',
-    '`NAME.prompt.txt` and `NAME.answer.txt`. [Your own questions and rewards](../datasets.md) has examples. Verifiers:',
+    '[Your own questions and rewards](../datasets.md) has examples. A row has at most 64 KiB, a dataset 256 MiB and a million rows. A task',
+    'at a difficulty has all rows up to it; a row without one has 0. A folder may also have pairs `NAME.prompt.txt` and `NAME.answer.txt`.',
+    'Verifiers:',
     '',
     ...VERIFIERS.map(
       ({ name, summary, keys }) =>
@@ -185,6 +184,12 @@ function errorsPage(): string[] {
   ]
 }
 
+/** Whether a metric's name says its unit, as `_bytes` and `_groups_total` do. */
+const saysUnit = (name: string, unit: string): boolean =>
+  new RegExp(
+    `_(${{ s: 'seconds', B: 'bytes', 'tok/s': 'tokens_per_second', unix: 'timestamp' }[unit] ?? unit})(_|$)`,
+  ).test(name)
+
 function metricsPage(): string[] {
   return [
     '# Metrics',
@@ -192,13 +197,15 @@ function metricsPage(): string[] {
     MADE,
     '',
     '`GET /metrics` on the control socket gives these in Prometheus text form, and `GET /v1/series?name=` the recent past of each',
-    'under its short name, in brackets with the unit (a label follows after a dot, as in `eval_task_accuracy.base_conversion`). A number that is',
-    'not known is left out. Labels name peers in `waggle_swarm_peer_…` only: 32 at most, those connected now.',
+    'under its short name, in brackets (a label follows after a dot, as in `eval_task_accuracy.base_conversion`). Names of counters end',
+    'in `_total`. An unknown number is left out. Labels name peers in `waggle_swarm_peer_…` only: 32 at most, those connected now.',
     '',
     ...METRICS.map(({ name, series, kind, unit, help, passing }) => {
-      const notes = [passing ? undefined : `\`${series}\``, kind === 'gauge' ? undefined : kind, unit].filter(
-        Boolean,
-      )
+      const notes = [
+        passing ? undefined : `\`${series}\``,
+        kind === 'histogram' ? kind : undefined,
+        unit && unit !== '1' && !saysUnit(name, unit) ? unit : undefined,
+      ].filter(Boolean)
       return `- \`${name}\`${notes.length > 0 ? ` (${notes.join(', ')})` : ''}: ${escaped(help)}`
     }),
   ]

@@ -18,7 +18,6 @@ export const RUN: readonly Command[] = [
     details: 'Ctrl-C saves a checkpoint and stops; a second Ctrl-C stops immediately.',
     options: [{ name: 'detach', short: 'd', summary: 'run in the background' }, ...RUN_OPTIONS],
     examples: [
-      ['waggle up', 'with the defaults'],
       ['waggle up --detach', 'in the background; see `waggle status`, `waggle logs -f`, `waggle stop`'],
       ['waggle up --home ./second --name second', 'another node on the same machine'],
     ],
@@ -82,10 +81,7 @@ export const RUN: readonly Command[] = [
         summary: 'text or json (default: text on a terminal, otherwise json)',
       },
     ],
-    examples: [
-      ['waggle relay', 'on a machine with a public address'],
-      ['waggle relay --announce /dns4/relay.example.org/tcp/4001', 'behind a forwarded port'],
-    ],
+    examples: [['waggle relay --announce /dns4/relay.example.org/tcp/4001', 'behind a forwarded port']],
     load: () => import('../commands/run/relay.ts'),
   },
   {

@@ -16,7 +16,6 @@ export const SET_UP: readonly Command[] = [
     ],
     examples: [
       ['waggle model pull Qwen/Qwen2.5-0.5B-Instruct', 'download it; an interrupted download is resumed'],
-      ['waggle up --model Qwen/Qwen2.5-0.5B-Instruct', 'download it if needed, and train it'],
     ],
     load: () => import('../commands/set-up/model.ts'),
   },
@@ -117,10 +116,7 @@ export const SET_UP: readonly Command[] = [
         summary: "install: the package's digest, as sha256:… or sha512:…",
       },
     ],
-    examples: [
-      ['waggle device', 'the available devices and their speed'],
-      ['waggle device install cuda', "on Linux with NVIDIA's driver, CUDA 12 and cuDNN 9"],
-    ],
+    examples: [['waggle device install cuda', "on Linux with NVIDIA's driver, CUDA 12 and cuDNN 9"]],
     load: () => import('../device/command.ts'),
   },
   {

@@ -119,7 +119,6 @@ export const USE_MODEL: readonly Command[] = [
     examples: [
       ['waggle export run > run.csv', 'all metrics of all steps'],
       ['waggle export model ./trained --dtype bf16', 'for tools that load Hugging Face models'],
-      ['waggle export adapter ./adapter', 'a few MB; it needs the base model'],
       ['waggle export adapter adapter.gguf --dtype f16', 'for `llama-server --lora` and Ollama'],
     ],
     load: () => import('../commands/use-model/export.ts'),
