@@ -42,6 +42,16 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/policy',
     'daemon/rollout',
   ],
+  // A program's own loop over the library, by Tinker's client.
+  'daemon/agents/tinker': [
+    'protocol',
+    'daemon/agents',
+    'daemon/engine',
+    'daemon/host/random.ts',
+    'daemon/http',
+    'daemon/library',
+    'daemon/policy',
+  ],
   // Decides; imports what it decides with, and no loop, clock or socket.
   'daemon/core': ['protocol', 'daemon/core', 'daemon/store', 'daemon/trainer'],
   // What the composition roots put together: as they, it may know all parts.
@@ -137,6 +147,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/config',
     'daemon/control',
     'daemon/engine',
+    'daemon/library',
     'daemon/platform',
     'daemon/policy',
     'daemon/store',

@@ -137,8 +137,13 @@ export interface Row extends Sequence {
 
 /** The objective to minimise; see `expression` and `objectiveOf`. */
 export interface Objective {
-  /** The loss of one token, averaged over the tokens inside the mask. */
+  /** The loss of one token. */
   loss: Expression
+  /**
+   * `mean`, the default, averages the loss over the tokens inside the mask; `sum` adds it up. Between two steps all calls
+   * of `accumulate` have the same.
+   */
+  reduction?: 'mean' | 'sum'
   /** Metrics, reported as means over the same tokens. */
   metrics?: Readonly<Record<string, Expression>>
   /** The policy is softmax(logits / temperature). Default: 1. */
@@ -147,7 +152,7 @@ export interface Objective {
 
 /** The result of one call of `accumulate`. */
 export interface Gradient {
-  /** Mean loss over this call's tokens. */
+  /** The loss of this call's tokens: their mean or their sum, as the objective says. */
   loss: number
   /** 2-norm of this call's gradient, before clipping. */
   norm: number
@@ -182,7 +187,7 @@ export interface Step {
   norm: number
   /** Optimizer steps so far. */
   version: number
-  /** Number of tokens that the gradient is a mean over. */
+  /** Number of tokens that the gradient is a mean or a sum over. */
   tokens: number
   seconds: number
 }
@@ -215,7 +220,7 @@ export interface Model {
    * memory.
    */
   score(sequences: readonly Sequence[]): Promise<Scores[]>
-  /** Adds to the accumulated gradient. After any number of calls it is the mean over all their tokens. */
+  /** Adds to the accumulated gradient. After any number of calls it is the mean over all their tokens, or the sum. */
   accumulate(rows: readonly Row[], objective: Objective): Promise<Gradient>
   /** Drops the accumulated gradient. */
   discard(): void

@@ -4,7 +4,7 @@ import { WaggleError } from '../../protocol/errors.ts'
 import type { Engine } from '../engine/engine.ts'
 import { GRADIENT } from '../engine/trainer.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
-import type { Model } from './contract.ts'
+import type { Model, Objective } from './contract.ts'
 import { optimizerOf, tokensIn, trainable } from './rows.ts'
 
 /** Name of a call's gradient before it is added to the accumulated one. */
@@ -23,8 +23,9 @@ export function learningCalls({
   inTurn,
 }: LearningParts): Pick<Model, 'accumulate' | 'discard' | 'step'> {
   const { spec } = policy
-  /** Number of tokens that the mean gradient covers. */
+  /** Number of tokens that the gradient covers, and whether it is their mean or their sum. */
   let accumulated = 0
+  let reducedBy: Objective['reduction']
   return {
     accumulate: (rows, given) =>
       inTurn(async () => {
@@ -33,12 +34,22 @@ export function learningCalls({
         const tokens = tokensIn(sequences)
         if (!(tokens > 0))
           throw new WaggleError('E_USAGE', 'there is no token to learn from: the mask is 0 everywhere')
+        const { reduction = 'mean' } = given
+        if (accumulated > 0 && reduction !== reducedBy)
+          throw new WaggleError(
+            'E_USAGE',
+            `a ${reduction} cannot be added to a gradient that is a ${reducedBy}`,
+            {
+              hint: 'Call step or discard first.',
+            },
+          )
+        const isMean = reduction === 'mean'
         const into = accumulated === 0 ? GRADIENT : PART
         const report = await engine.gradient({
           sequences,
           objective: formulas,
           temperature,
-          denominator: tokens,
+          denominator: isMean ? tokens : 1,
           into,
         })
         const { loss, gradientNorm: norm, metrics, seconds, nonFinite } = report
@@ -46,12 +57,13 @@ export function learningCalls({
         const all = accumulated + tokens
         if (into === PART) {
           const terms = [
-            { vector: GRADIENT, factor: accumulated / all },
-            { vector: PART, factor: tokens / all },
+            { vector: GRADIENT, factor: isMean ? accumulated / all : 1 },
+            { vector: PART, factor: isMean ? tokens / all : 1 },
           ]
           await engine.combine({ into: GRADIENT, terms })
         }
         accumulated = all
+        reducedBy = reduction
         return { loss, norm, metrics, tokens, seconds }
       }),
 

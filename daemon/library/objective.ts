@@ -7,6 +7,9 @@ import { loadPlugins } from '../host/load.ts'
 import { assembleObjective } from '../host/objective.ts'
 import type { Objective } from './contract.ts'
 
+/** What the engine computes for a token; how the tokens are put together is the caller's. */
+export type Formulas = Required<Omit<Objective, 'reduction'>>
+
 /** A plugin by name, or with settings, as in a table of the config. */
 export type PluginUse = string | { use: string; [setting: string]: unknown }
 
@@ -18,7 +21,7 @@ export const choiceOf = (plugin: PluginUse): { use: string } =>
  * loss, with weights and masks applied to it. Throws E_PLUGIN for a correction that needs whole groups; those need a
  * trainer.
  */
-export async function objectiveOf(corrections: readonly PluginUse[]): Promise<Required<Objective>> {
+export async function objectiveOf(corrections: readonly PluginUse[]): Promise<Formulas> {
   const { loaded, problems } = await loadPlugins(
     corrections.map((plugin) => ({ kinds: ['correction'], choice: choiceOf(plugin) })),
     {
@@ -40,16 +43,16 @@ export async function objectiveOf(corrections: readonly PluginUse[]): Promise<Re
 }
 
 /** The columns that an objective reads, sorted. */
-export function columnsIn({ loss, metrics }: Pick<Required<Objective>, 'loss' | 'metrics'>): string[] {
+export function columnsIn({ loss, metrics }: Pick<Formulas, 'loss' | 'metrics'>): string[] {
   return [...new Set([loss, ...Object.values(metrics)].flatMap(columnsOf))].sort()
 }
 
 /** The objective with a column replaced by an expression. */
 export function replaceColumn(
-  { loss, metrics, temperature }: Required<Objective>,
+  { loss, metrics, temperature }: Formulas,
   name: string,
   parts: Parameters<typeof substitute>[2],
-): Required<Objective> {
+): Formulas {
   return {
     loss: substitute(loss, name, parts),
     metrics: Object.fromEntries(

@@ -9,7 +9,7 @@ import type { TrainSequence } from '../engine/engine.ts'
 import { sequenceFault } from '../engine/inputs.ts'
 import { ADAMW, type OptimizerOptions, PLACES } from '../engine/trainer.ts'
 import type { Objective, Row, Sequence, StepOptions } from './contract.ts'
-import { columnsIn, replaceColumn } from './objective.ts'
+import { columnsIn, type Formulas, replaceColumn } from './objective.ts'
 
 /** Columns that the engine computes in its own forward pass; `mask` may be left out. */
 const COMPUTED = new Set<string>(['logprob', 'entropy', 'mask', ...PLACES])
@@ -31,10 +31,10 @@ export function trainable(
   rows: readonly Row[],
   given: Objective,
   spec: DecoderSpec,
-): { sequences: TrainSequence[]; objective: Required<Objective> } {
+): { sequences: TrainSequence[]; objective: Formulas } {
   checkSequences(rows, spec)
   const { loss, metrics = {}, temperature = 1 } = given
-  let objective: Required<Objective> = { loss, metrics, temperature }
+  let objective: Formulas = { loss, metrics, temperature }
   // Before the first step on a batch, the proximal policy is the current one.
   if (!rows.some(({ columns }) => columns?.proximal !== undefined))
     objective = replaceColumn(objective, 'proximal', detach(column('logprob')))

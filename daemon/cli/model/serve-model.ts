@@ -20,7 +20,7 @@ interface ServeParts {
   log(level: 'error', message: string): void
 }
 
-const DEFAULT_LISTEN = '127.0.0.1:4390'
+export const DEFAULT_LISTEN = '127.0.0.1:4390'
 
 export async function serveModel(
   { model, engine }: OpenedModel<Model>,

@@ -71,12 +71,15 @@ export const USE_MODEL: readonly Command[] = [
   {
     name: 'serve',
     group: 'Run',
-    summary: 'answer programs with a model, without training',
+    summary: 'answer programs with a model',
     details:
-      'Needs no daemon; a node that trains serves with serve.listen. Speaks the APIs of OpenAI, Anthropic and Ollama at serve.listen (127.0.0.1:4390), with the key in serve.key in the home. The default model is this home’s newest checkpoint.',
+      'Needs no daemon; a node that trains serves with serve.listen. Speaks the APIs of OpenAI, Anthropic and Ollama at serve.listen (127.0.0.1:4390), with the key in serve.key in the home. The default model is this home’s newest checkpoint. Nothing is trained, except with --tinker: it then speaks the API of Tinker instead, for programs on this machine that train adapters.',
     arguments: [{ name: 'model', summary: 'a folder, a GGUF file, or org/name on the hub' }],
-    options: MODEL_OPTIONS,
-    examples: [['waggle serve ./model.gguf', 'for Open WebUI, an editor or a script']],
+    options: [{ name: 'tinker', summary: "let programs train the model, by Tinker's API" }, ...MODEL_OPTIONS],
+    examples: [
+      ['waggle serve ./model.gguf', 'for Open WebUI, an editor or a script'],
+      ['waggle serve ./model.gguf --tinker', "for training loops with Tinker's client"],
+    ],
     stays: true,
     load: () => import('../commands/use-model/serve.ts'),
   },
