@@ -67,7 +67,7 @@ export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {
       const shown = withoutSpecial(tools, tokenizer)
       const features = tools.length > 0 ? withTools : without
       const told = withWords(toolsIn(plain, shown, features), words && plainText(tokenizer, words))
-      const fit = systemIn(told, features)
+      const fit = fitting(told, features)
       const begun = forced && beginningOf(forced, features)
       const rendered = template.render(fit, { prompt: true, ...(features.tools ? { tools: shown } : {}) })
       const promptText = `${rendered}${begun ?? ''}`
@@ -133,17 +133,25 @@ function inWords(message: ChatMessage): ChatMessage {
   return { role, content: [content, ...said].filter((text) => text !== '').join('\n') }
 }
 
-/** If the template has no place for a system message, puts it at the start of the next user message. */
-function systemIn(messages: ChatMessage[], { system }: TemplateFeatures): ChatMessage[] {
-  if (system) return messages
+/**
+ * The messages as the template takes them. A system message that it has no place for is said by the user, or is joined to
+ * the one before; messages of the user that follow one another are joined if they have to alternate with answers.
+ */
+function fitting(
+  messages: readonly ChatMessage[],
+  { system, laterSystem, users }: TemplateFeatures,
+): ChatMessage[] {
   const fit: ChatMessage[] = []
-  let before: string[] = []
+  let wasSystem = false
   for (const message of messages) {
-    if (message.role === 'system') before.push(message.content)
-    else if (message.role === 'user') {
-      fit.push({ ...message, content: [...before, message.content].join('\n\n') })
-      before = []
-    } else fit.push(message)
+    const isSystem = message.role === 'system'
+    const begins = fit.every(({ role }) => role === 'system')
+    const role = isSystem && !(system && (laterSystem || begins)) ? 'user' : message.role
+    const last = fit.at(-1)
+    const isJoined = role === 'system' ? !laterSystem : role === 'user' && (!users || (wasSystem && !system))
+    if (last?.role === role && isJoined) last.content = `${last.content}\n\n${message.content}`
+    else fit.push({ ...message, role })
+    wasSystem = isSystem
   }
-  return before.length > 0 ? [...fit, { role: 'user', content: before.join('\n\n') }] : fit
+  return fit
 }

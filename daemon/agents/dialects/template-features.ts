@@ -9,12 +9,17 @@ export interface TemplateFeatures {
   /** Tool calls and their results. */
   calls: boolean
   system: boolean
+  /** System messages after the first, and later ones. */
+  laterSystem: boolean
+  /** Messages of the user that follow one another. */
+  users: boolean
   /** How an answer is written that is a call; undefined if such an answer could not be read. */
   call?: CallText | undefined
 }
 
 const MARK = 'waggle-mark'
 const USER: ChatMessage = { role: 'user', content: 'go' }
+const SYSTEM: ChatMessage = { role: 'system', content: 'be' }
 
 const callOf = (name: string): ChatMessage => ({
   role: 'assistant',
@@ -45,6 +50,8 @@ export function templateFeatures(template: ChatTemplate, hasTools: boolean): Tem
     tools: shows([USER], [toolOf(MARK)]),
     calls,
     system: shows([{ role: 'system', content: MARK }, USER]),
+    laterSystem: shows([SYSTEM, SYSTEM, USER, { role: 'system', content: MARK }]),
+    users: shows([USER, { role: 'user', content: MARK }]),
     call: calls
       ? beginningOf(template, some)
       : { before: '<tool_call>{"name": "', between: '", "arguments":', after: '}</tool_call>' },
