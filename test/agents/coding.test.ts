@@ -65,11 +65,11 @@ describe.each(CLIENTS)("%s's first request", (_, path, body) => {
   })
 
   it('that does not fit is refused with the numbers, and nothing is cut', async () => {
-    g = await open(() => 'never', { context: 4096, modelContext: 8192 })
+    g = await open(() => 'never', { context: 1024, modelContext: 2048 })
     const { status, body: answer } = await ask(await g.open(), path, body)
     expect(status).toBe(400)
     expect(JSON.stringify(answer)).toMatch(
-      /the prompt has \d{4,5} tokens; a conversation may have 4096 .* context has 8192/,
+      /the prompt has \d{4,5} tokens; a conversation may have 1024 .* context has 2048/,
     )
     expect(shown).toEqual([])
   })
