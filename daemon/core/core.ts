@@ -50,7 +50,7 @@ export interface NodeCore {
   onForeignGroup(group: Group): boolean
   onEvaluation(accuracy: number, prompts: number): void
   /** Peers' weights have done harm: training goes back to an earlier checkpoint. */
-  alarm(message: string): void
+  alarm(message: string, goodAt: number): void
   /** Useful groups that have not been trained on, oldest first. */
   waiting(origin: OwnOrForeign): Group[]
   /**

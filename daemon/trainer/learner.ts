@@ -71,8 +71,8 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       state.pending.push(...guards.evaluation(accuracy, prompts))
     },
 
-    alarm(message) {
-      state.pending.push({ guard: 'weights', message, rollBack: true })
+    alarm(message, goodAt) {
+      state.pending.push({ guard: 'weights', message, rollBack: true, goodAt })
     },
 
     sharing: () => (knowsPeers(inside) ? record.info() : undefined),

@@ -52,13 +52,13 @@ export function createRollBacks({
       batches = [...batches, [...new Set(names)]].slice(-BATCHES)
     },
 
-    async handle({ message: why }, version) {
+    async handle({ message: why, goodAt }, version) {
       if (times.some((time) => version - time < MIN_APART)) return undefined
       const suspects = [...new Set(batches.flat())].filter(authors.isSuspect)
       for (const author of suspects)
         authors.setAside(author, `its groups worked against this node's own before a roll-back: ${why}`)
       batches = []
-      const restored = await restore(version - LAG)
+      const restored = await restore(Math.min(goodAt ?? version, version - LAG))
       guards.reset()
       times = [...times.filter((time) => version - time < WITHIN), version]
       const alone = times.length >= MANY

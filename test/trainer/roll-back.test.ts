@@ -89,3 +89,21 @@ test('a roll-back sets those aside whose own groups seem to do harm, and nobody 
   expect(authors.save().setAside).toMatchObject([{ author: 'mallory', updates: 50 }])
   expect(judge.next().foreign).toBe(0)
 })
+
+test.each([
+  ['to the version that the guard knows to be good', { goodAt: 12 }, 12],
+  ['20 versions, if that is farther', { goodAt: 35 }, 20],
+  ['20 versions, if the guard knows none', {}, 20],
+])('a roll-back goes back %s', async (_, known, expected) => {
+  const asked: number[] = []
+  const rollBacks = createRollBacks({
+    ...{ authors: createAuthors({}), guards: createGuards() },
+    judge: createJudge({ settings: () => ({ limit: 4 }), adaptive: true }),
+    async restore(before) {
+      asked.push(before)
+      return { step: 5 }
+    },
+  })
+  await rollBacks.handle({ guard: 'weights', message: 'reward fell', rollBack: true, ...known }, 40)
+  expect(asked).toEqual([expected])
+})

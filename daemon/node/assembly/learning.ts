@@ -47,7 +47,7 @@ export async function openLearning(context: NodeContext, parts: Parts) {
       ...{ wake: changed.wake, swarm: () => late.swarm, joined: meta?.joined, audits },
       mustWait: () => wishes.paused || limits.mustWait(),
       hasTeacher: hasTeacher(host),
-      alarm: (message) => late.core?.alarm(message),
+      alarm: (message, goodAt) => late.core?.alarm(message, goodAt),
     },
   )
   await openWorld(context, parts, heads)

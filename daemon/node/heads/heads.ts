@@ -44,8 +44,8 @@ export interface HeadsParts extends Omit<AskingParts, 'isOut'>, TrialParts {
   now(): number
   after(ms: number, run: () => void): () => void
   log(message: string): void
-  /** Peers' weights have done harm: training has to go back to an earlier checkpoint. */
-  alarm(message: string): void
+  /** Peers' weights have done harm: training has to go back to a checkpoint of that version or before. */
+  alarm(message: string, goodAt: number): void
   /** What receipts say of heads (../audits). */
   audits?: Pick<NodeAudits, 'joined' | 'made'> | undefined
 }
@@ -146,6 +146,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     const joined = exchange.join({ version, weights: await weights(), learnt: behind() })
     if (joined.heads.length > 0) await policy.replace(toWeights(layout, joined.weights))
     partners.joined(joined.heads, version)
+    probation.suspect(joined.strays)
     parts.audits?.joined(joined.heads.map(({ author }) => ({ author, hash: asking.fetched(author)! })))
   }
 
@@ -234,8 +235,9 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     ownGroup({ prompt, rollouts }) {
       if (!isOn() || here().length === 0) return
       const reward = rollouts.reduce((sum, one) => sum + one.reward, 0) / rollouts.length
-      const fallen = watch.ownGroup(`${prompt.task} (difficulty ${prompt.difficulty})`, reward)
-      if (fallen !== undefined) parts.alarm(fallen)
+      const task = `${prompt.task} (difficulty ${prompt.difficulty})`
+      const fall = watch.ownGroup(task, reward, policy.reference().version)
+      if (fall) parts.alarm(fall.message, fall.goodAt)
     },
     goBack({ step, joined }) {
       const suspects = partners.since(step)

@@ -30,7 +30,7 @@ export interface OpenHeadsParts {
   joined?: JoinedPeers | undefined
   /** Whether a plugin learns from teachers. */
   hasTeacher: boolean
-  alarm(message: string): void
+  alarm(message: string, goodAt: number): void
   audits?: HeadsParts['audits']
 }
 

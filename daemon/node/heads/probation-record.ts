@@ -16,7 +16,7 @@ const record = z.strictObject({
       z.strictObject({
         peer: z.string().min(1).max(256),
         until: z.int().nonnegative(),
-        offences: z.int().positive(),
+        offences: z.int().nonnegative(),
         isSuspect: z.boolean(),
       }),
     )

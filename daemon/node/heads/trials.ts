@@ -14,7 +14,14 @@ import type { Rewards } from '../../rollout/evaluation/evaluate.ts'
 import type { HeadExchange, TriedHead } from '../../trainer/heads/exchange.ts'
 import type { Partners } from '../../trainer/heads/partners.ts'
 import type { Probation } from '../../trainer/heads/probation.ts'
-import { createTally, judge, type Tally, type Verdict } from '../../trainer/heads/trial.ts'
+import {
+  bestOf,
+  createTally,
+  judge,
+  type Tally,
+  type TaskAccuracy,
+  type Verdict,
+} from '../../trainer/heads/trial.ts'
 import { addDifference, type Layout, toVector, toWeights, type Vector } from '../../trainer/heads/vector.ts'
 
 export interface TrialParts {
@@ -36,7 +43,7 @@ export interface Trials {
   catchUp(head: TriedHead): Promise<void>
   /** Begins to take the mean of own weights and these heads if no own task loses by it; otherwise their peers are out. */
   merge(heads: readonly TriedHead[]): Promise<void>
-  /** One part of the trial that is under way, if it is time for it: they take half of the time at most. */
+  /** One part of the trial that is under way, if it is time for it: see REST. */
   goOn(): Promise<void>
   /** Ends without a verdict. */
   stop(): void
@@ -59,25 +66,27 @@ interface Trial {
 
 /** Answers to each held-out question in the trial of a merge: one would tell only a fall by half from chance. */
 const MERGE_ANSWERS = 4
+/**
+ * After each part a node does other things for so many times as long: a trial takes half or a quarter of its time. A merge
+ * brings less than catching up, and peers whose weights do harm are tried again and again.
+ */
+const REST = { 'caught up': 1, merged: 3 }
 
 export function createTrials(
   { layout }: { layout: Layout },
   parts: TrialParts & {
     exchange: Pick<HeadExchange, 'average' | 'admit' | 'dismiss' | 'reset'>
     partners: Pick<Partners, 'took'>
-    probation: Pick<Probation, 'put' | 'passed'>
+    probation: Pick<Probation, 'put' | 'passed' | 'isSuspect'>
   },
 ): Trials {
   const { policy, exchange, partners, probation, now } = parts
   let trial: Trial | undefined
   let newest: HeadTrial | undefined
   let nextAt = 0
+  let best: TaskAccuracy[] = []
 
   const present = async (): Promise<Vector> => toVector(layout, await policy.trainer.weights())
-  const peersOf = ({ heads }: Trial): string[] => heads.map(({ author }) => author)
-  const trying = (one: Trial): HeadTrying => ({
-    ...{ how: one.how, peers: peersOf(one), fraction: one.done / one.of },
-  })
 
   const begin = (how: Trial['how'], heads: readonly TriedHead[], from: Vector, to: Vector): void => {
     const step = new Float32Array(layout.size)
@@ -154,13 +163,15 @@ export function createTrials(
         trial = undefined
         throw error
       })
-      const took = now() - since
-      nextAt = now() + took
+      const rest = REST[one.how] * (now() - since)
+      nextAt = now() + rest
       if (failure === undefined && one.done < one.of) {
-        parts.after(took, parts.wake)
+        parts.after(rest, parts.wake)
         return
       }
-      const verdict = judge(one.had.accuracies(), one.has.accuracies(), { mustRise: one.how === 'caught up' })
+      const [had, has] = [one.had.accuracies(), one.has.accuracies()]
+      const verdict = judge(had, has, { must: mustOf(one, probation), best })
+      if (failure === undefined) best = bestOf(best, verdict.isTaken ? has : had)
       await end(one, failure === undefined ? verdict : { ...verdict, isTaken: false }, failure)
       if (trial) parts.wake()
     },
@@ -174,4 +185,19 @@ export function createTrials(
       return newest
     },
   }
+}
+
+const peersOf = ({ heads }: Trial): string[] => heads.map(({ author }) => author)
+
+const trying = (one: Trial): HeadTrying => ({
+  ...{ how: one.how, peers: peersOf(one), fraction: one.done / one.of },
+})
+
+/** What the mean over tasks must do. Suspects were given the benefit of the doubt before. */
+function mustOf(
+  { how, heads }: Trial,
+  { isSuspect }: Pick<Probation, 'isSuspect'>,
+): 'rise' | 'hold' | undefined {
+  if (how === 'caught up') return 'rise'
+  return heads.some(({ author }) => isSuspect(author)) ? 'hold' : undefined
 }

@@ -10,6 +10,8 @@ export interface Alarm {
   guard: 'gradient spike' | 'not finite' | 'entropy' | 'canary' | 'weights'
   message: string
   rollBack: boolean
+  /** The newest version that is known to be good, if the guard knows it. */
+  goodAt?: number
 }
 
 export interface Guards {

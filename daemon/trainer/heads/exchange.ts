@@ -73,8 +73,8 @@ export interface HeadExchange {
   /** The peer with far more work behind its weights than this node, if there is one: to stand where it stands. */
   ahead(learnt: Learnt): TriedHead | undefined
   /**
-   * Heads to try before they are joined: of peers that are not members yet and have drifted far from this node, or of one
-   * suspect. Empty if there are none.
+   * Heads to try before they are joined: of peers that are no members and far from this node, or of one suspect. Empty if
+   * there are none.
    */
   apart(isSuspect: (peer: string) => boolean, learnt: Learnt): TriedHead[]
   /** Own weights and these heads, each with its share among all nodes, however far away it is. */
@@ -83,8 +83,15 @@ export interface HeadExchange {
   admit(peers: readonly string[], version: number): void
   /** These peers are no members any more. */
   dismiss(peers: readonly string[]): void
-  /** Joins what has come, without heads that have far less work behind them: their nodes will catch up. */
-  join(now: { version: number; weights: Vector; learnt: Learnt }): { weights: Vector; heads: JoinedHead[] }
+  /**
+   * Joins what has come, without heads that have far less work behind them: their nodes will catch up. `strays`: peers
+   * whose heads were too far away again and again, who are no members any more.
+   */
+  join(now: { version: number; weights: Vector; learnt: Learnt }): {
+    weights: Vector
+    heads: JoinedHead[]
+    strays: string[]
+  }
   /** The weights were replaced by others, as by a roll-back: what was asked for does not belong to them. */
   reset(): void
 }
@@ -190,6 +197,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       )
       const nodes = 1 + members.count(version)
       const joined = join(weights, heads, { nodes, farthest: FARTHEST * movement })
+      const strays = heads.filter(({ author }, i) => members.strays(author, joined.clipped[i]!))
       from = joined.weights
       return {
         weights: joined.weights,
@@ -197,6 +205,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
           ...{ author, version: theirs, own },
           isClipped: joined.clipped[i]!,
         })),
+        strays: strays.map(({ author }) => author),
       }
     },
 

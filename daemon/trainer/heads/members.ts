@@ -5,6 +5,8 @@ export interface Members {
   /** Heads of these peers are in the weights now. */
   admit(peers: readonly string[], version: number): void
   dismiss(peers: readonly string[]): void
+  /** A member's head came, too far away or not. True if so many were too far that it is no member any more. */
+  strays(peer: string, isFar: boolean): boolean
   /** How many there are besides this node, with these; those of whom nothing has come for long are forgotten. */
   count(version: number, others?: readonly string[]): number
   /** This node made a head. */
@@ -17,6 +19,8 @@ export interface Members {
 const ABSENT = 16
 /** How many of its own heads a node looks back for what has come meanwhile. */
 const LATELY = 8
+/** Heads in a row that are too far away. A node that was away for a while needs one or two to come back. */
+const MANY = 3
 
 /** `every`: optimizer steps between two heads. */
 export function createMembers({ every }: { every: number }): Members {
@@ -25,6 +29,8 @@ export function createMembers({ every }: { every: number }): Members {
   /** This node's version at its first head, and at each head that it has joined lately. */
   let first: number | undefined
   let joins: number[] = []
+  /** By member: heads in a row that were too far away. */
+  const far = new Map<string, number>()
   return {
     has: (peer) => members.has(peer),
     admit(peers, version) {
@@ -33,6 +39,14 @@ export function createMembers({ every }: { every: number }): Members {
     },
     dismiss(peers) {
       for (const peer of peers) members.delete(peer)
+    },
+    strays(peer, isFar) {
+      const times = isFar ? (far.get(peer) ?? 0) + 1 : 0
+      const isOver = times >= MANY
+      if (isOver) members.delete(peer)
+      if (times === 0 || isOver) far.delete(peer)
+      else far.set(peer, times)
+      return isOver
     },
     count(version, others = []) {
       for (const [peer, last] of members) if (version > last + ABSENT * every) members.delete(peer)

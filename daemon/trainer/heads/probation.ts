@@ -8,6 +8,8 @@ export interface Probation {
   isSuspect(peer: string): boolean
   /** From this version of the node's policy on: for 50 versions, the next time for 100, then 200 and so on. */
   put(peers: readonly string[], version: number): void
+  /** They are not out, and their next heads are tried. */
+  suspect(peers: readonly string[]): void
   /** A trial has taken its head. */
   passed(peers: readonly string[]): void
   /** The user wants it. */
@@ -47,16 +49,23 @@ export function createProbation(
     all.set(one.peer, { ...one, offences, until: Math.min(one.until, now + termOf(offences)) })
   }
   const changed = (): void => onChange([...all.values()])
+  const add = (one: Probated): void => {
+    all.delete(one.peer)
+    all.set(one.peer, one)
+    if (all.size > MAX_PROBATED) all.delete(all.keys().next().value!)
+  }
   return {
     isOut: (peer, version) => version < (all.get(peer)?.until ?? 0),
     isSuspect: (peer) => all.get(peer)?.isSuspect ?? false,
     put(peers, version) {
       for (const peer of peers) {
         const offences = Math.min(MAX_OFFENCES, (all.get(peer)?.offences ?? 0) + 1)
-        all.delete(peer)
-        all.set(peer, { peer, until: version + termOf(offences), offences, isSuspect: true })
-        if (all.size > MAX_PROBATED) all.delete(all.keys().next().value!)
+        add({ peer, until: version + termOf(offences), offences, isSuspect: true })
       }
+      if (peers.length > 0) changed()
+    },
+    suspect(peers) {
+      for (const peer of peers) add({ until: 0, offences: 0, ...all.get(peer), peer, isSuspect: true })
       if (peers.length > 0) changed()
     },
     passed(peers) {

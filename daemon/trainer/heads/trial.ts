@@ -23,29 +23,52 @@ const KEPT = 0.9
 /** A fall within so many standard errors of the difference may be chance, unless it takes this share of what the task had. */
 const [ERRORS, LARGE] = [2, 1 / 4]
 
-/** Of the tasks that both list. `mustRise`: their mean has to be higher than before. */
+/**
+ * Of the tasks that both list. `must`: their mean has to be higher than before, or as high. `best`: what the node has
+ * reached in earlier trials. A task that does not rise may not fall from that either, or many small falls would add up.
+ */
 export function judge(
   had: readonly TaskAccuracy[],
   has: readonly TaskAccuracy[],
-  { mustRise = false }: { mustRise?: boolean } = {},
+  { must, best = [] }: { must?: 'rise' | 'hold' | undefined; best?: readonly TaskAccuracy[] } = {},
 ): Verdict {
   const pairs = had.flatMap((own) => {
     const now = has.find(({ task }) => task === own.task)
     return now ? [{ own, now }] : []
   })
   const falls = pairs.flatMap(({ own, now }) => {
-    const fall = own.accuracy - now.accuracy
-    const chance = Math.min(ERRORS * Math.hypot(own.error, now.error), LARGE * own.accuracy)
-    const isFall = now.accuracy < KEPT * own.accuracy && fall > chance
-    return isFall ? [{ task: own.task, before: own.accuracy, after: now.accuracy }] : []
+    const reached = best.find(({ task }) => task === own.task)
+    const isBelow = reached && now.accuracy <= own.accuracy && own.accuracy < reached.accuracy
+    const before = isBelow ? reached : own
+    const fall = before.accuracy - now.accuracy
+    const chance = Math.min(ERRORS * Math.hypot(before.error, now.error), LARGE * before.accuracy)
+    const isFall = now.accuracy < KEPT * before.accuracy && fall > chance
+    return isFall ? [{ task: own.task, before: before.accuracy, after: now.accuracy }] : []
   })
   const [fallen] = falls.sort((a, b) => a.after / a.before - b.after / b.before)
   const means = { before: meanOf(pairs.map(({ own }) => own)), after: meanOf(pairs.map(({ now }) => now)) }
+  const isEnough = {
+    rise: means.after > means.before,
+    hold: means.after >= means.before,
+  }
   return {
-    isTaken: fallen === undefined && (!mustRise || means.after > means.before),
+    isTaken: fallen === undefined && (must === undefined || isEnough[must]),
     ...means,
     ...(fallen && { fallen }),
   }
+}
+
+/** With what is surely higher than the best so far; the luckiest of many trials would be too high. */
+export function bestOf(best: readonly TaskAccuracy[], now: readonly TaskAccuracy[]): TaskAccuracy[] {
+  const others = best.filter(({ task }) => !now.some((one) => one.task === task))
+  return [
+    ...others,
+    ...now.map((one) => {
+      const had = best.find(({ task }) => task === one.task)
+      const isHigher = !had || one.accuracy - had.accuracy > ERRORS * Math.hypot(one.error, had.error)
+      return isHigher ? one : had
+    }),
+  ]
 }
 
 function meanOf(tasks: readonly TaskAccuracy[]): number {

@@ -3,20 +3,27 @@
 // groups are pooled, for each task and difficulty by itself, since the last point that is known to be good.
 //
 // The mean since then has an interval that holds at all times (../sharing/interval.ts). Once it lies above what a task may
-// fall to, this is the new good point; once it lies below, peers' weights have done harm. Rewards may also fall for another
-// reason. That costs the same: going back, and a trial for each peer.
+// fall to, the mean begins anew; once it lies below, peers' weights have done harm. The good level only rises, or weights
+// that get worse a little at a time would never be noticed. Rewards may also fall for another reason. That costs the same:
+// going back to where the level was good, and a trial for each peer.
 
 import { addPair, meanInterval, noPairs, type Pairs } from '../sharing/interval.ts'
 
 export interface HeadWatch {
-  /** Takes the mean reward of an own group. Says what has fallen, if something has. */
-  ownGroup(task: string, reward: number): string | undefined
+  /** Takes the mean reward of an own group. `version`: this node's. Says what has fallen, if something has. */
+  ownGroup(task: string, reward: number, version: number): Fall | undefined
   /** The weights are others: what was seen so far says nothing about them. */
   reset(): void
 }
 
+export interface Fall {
+  message: string
+  /** The version at which the task was last as good as ever. */
+  goodAt: number
+}
+
 interface Level {
-  good?: { mean: number; error: number }
+  good?: { seen: Pairs; at: number }
   now: Pairs
 }
 
@@ -26,30 +33,31 @@ const DOUBT = 0.01
 const KEPT = 0.9
 /** Groups that make the first good level. */
 const LEAST = 32
-/** A point that is neither good nor bad after so many groups is taken as it is, since training changes the task's level. */
+/** A mean that is neither good nor bad after so many groups begins anew: old groups would hide what happens now. */
 const MAX = 1024
 const MAX_TASKS = 64
 
 export function createHeadWatch(): HeadWatch {
   let levels = new Map<string, Level>()
   return {
-    ownGroup(task, reward) {
+    ownGroup(task, reward, version) {
       const level = levels.get(task) ?? { now: noPairs() }
       if (levels.size >= MAX_TASKS && !levels.has(task)) return undefined
       levels.set(task, level)
       addPair(level.now, reward, 0)
-      const { count, x, xx } = level.now
-      if (count < LEAST) return undefined
-      const mean = x / count
-      const { low, high } = meanInterval(level.now, 0, DOUBT)
-      const least = level.good && KEPT * (level.good.mean - level.good.error)
-      if (least !== undefined && high < least) {
-        levels = new Map()
-        return `the reward of own rollouts in ${task} fell from ${level.good!.mean.toFixed(3)} to ${mean.toFixed(3)}`
+      const { good, now } = level
+      if (now.count < LEAST) return undefined
+      const { low, high } = meanInterval(now, 0, DOUBT)
+      const known = good && levelOf(good.seen)
+      const least = known && KEPT * (known.mean - known.error)
+      if (known && high < least!) {
+        level.now = noPairs()
+        const [from, to] = [known.mean, now.x / now.count].map((mean) => mean.toFixed(3))
+        const message = `the reward of own rollouts in ${task} fell from ${from} to ${to}`
+        return { message, goodAt: good!.at }
       }
-      if (least === undefined || low > least || count >= MAX) {
-        const variance = Math.max(0, xx - count * mean * mean) / (count - 1)
-        level.good = { mean, error: 2 * Math.sqrt(variance / count) }
+      if (least === undefined || low > least || now.count >= MAX) {
+        level.good = goodAfter(good, now, version)
         level.now = noPairs()
       }
       return undefined
@@ -58,4 +66,24 @@ export function createHeadWatch(): HeadWatch {
       levels = new Map()
     },
   }
+}
+
+/** `error`: two standard errors. */
+function levelOf({ count, x, xx }: Pairs): { mean: number; error: number } {
+  const mean = x / count
+  return { mean, error: 2 * Math.sqrt(Math.max(0, xx - count * mean * mean) / (count - 1) / count) }
+}
+
+/**
+ * The level rises where the new mean is surely higher. A mean that may be as high makes it more certain, and one that is
+ * lower changes nothing.
+ */
+function goodAfter(good: Level['good'], now: Pairs, at: number): NonNullable<Level['good']> {
+  if (!good) return { seen: now, at }
+  const [before, after] = [levelOf(good.seen).mean, levelOf(now)]
+  if (after.mean - after.error > before) return { seen: now, at }
+  if (after.mean + after.error < before) return good
+  const both = (name: keyof Pairs): number => good.seen[name] + now[name]
+  const seen = { ...noPairs(), count: both('count'), x: both('x'), xx: both('xx') }
+  return { seen, at }
 }

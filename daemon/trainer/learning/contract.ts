@@ -121,7 +121,7 @@ export interface Learner {
   ownGroup(group: Group): void
   evaluation(accuracy: number, prompts: number): void
   /** Peers' weights have done harm, as the watch over them says (../heads/watch.ts). */
-  alarm(message: string): void
+  alarm(message: string, goodAt: number): void
   /** False for newcomers, who together get one author's share of the pool and of each draw. */
   isKnown(author: string): boolean
   /** Undefined until a foreign group has arrived, in this run or before the restored checkpoint. */

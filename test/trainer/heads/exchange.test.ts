@@ -97,6 +97,18 @@ describe('joining', () => {
     expect(heads).toMatchObject([{ author: 'a', isClipped: true }])
   })
 
+  test('a peer is no member any more once three of its heads in a row were too far away', () => {
+    const exchange = asking()
+    const strays = [101, 101, 3, 101, 101, 101].map((value) => {
+      exchange.ask(['a'], at(2))
+      exchange.take(head('a', value))
+      return joined(exchange).strays
+    })
+    expect(strays).toEqual([[], [], [], [], [], ['a']])
+    exchange.take(head('a', 101))
+    expect(exchange.apart(() => false, { own: 8, foreign: 0 })).toMatchObject([{ author: 'a' }])
+  })
+
   test('a node that has made no step yet joins nothing', () => {
     const exchange = create()
     exchange.make({ version: 0, weights: at(1) })

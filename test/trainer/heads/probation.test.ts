@@ -18,6 +18,19 @@ test('each time that a peer is put out it is for twice as long', () => {
   expect(probation.isSuspect('a')).toBe(false)
 })
 
+test('a suspect is not out; a trial clears it, and what it did before counts', () => {
+  const probation = createProbation()
+  probation.suspect(['a'])
+  expect([probation.isOut('a', 0), probation.isSuspect('a')]).toEqual([false, true])
+  probation.passed(['a'])
+  expect(probation.isSuspect('a')).toBe(false)
+  probation.put(['a'], 10)
+  probation.suspect(['a'])
+  expect([probation.isOut('a', 59), probation.isOut('a', 60)]).toEqual([true, false])
+  probation.put(['a'], 100)
+  expect([probation.isOut('a', 199), probation.isOut('a', 200)]).toEqual([true, false])
+})
+
 /** A node that starts at this version, and what it logs. */
 async function start(version: number, database = createVolatileDatabase(), lineage = 'l') {
   const lines: string[] = []
@@ -30,9 +43,11 @@ test('a restart pardons nobody, and remembers how often each offended', async ()
   const { probation, database } = await start(10)
   probation.put(['a', 'b'], 10)
   probation.passed(['b'])
+  probation.suspect(['d'])
   const { probation: again } = await start(10, database)
   expect([again.isOut('a', 59), again.isOut('a', 60)]).toEqual([true, false])
   expect([again.isSuspect('a'), again.isSuspect('b'), again.isOut('c', 10)]).toEqual([true, false, false])
+  expect([again.isSuspect('d'), again.isOut('d', 10)]).toEqual([true, false])
   again.put(['a'], 100)
   expect((await start(100, database)).probation.isOut('a', 199)).toBe(true)
 })

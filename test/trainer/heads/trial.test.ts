@@ -1,7 +1,7 @@
 // What weights of peers must not do to stay.
 
 import { expect, test } from 'vitest'
-import { judge, type TaskAccuracy } from '../../../daemon/trainer/heads/trial.ts'
+import { bestOf, judge, type TaskAccuracy } from '../../../daemon/trainer/heads/trial.ts'
 
 const tasks = (sums: number, sorting: number, error = 0.02): TaskAccuracy[] => [
   { task: 'sums', accuracy: sums, error },
@@ -33,8 +33,42 @@ test('a task may lose a tenth of what it had, however sure that is', () => {
 })
 
 test('to catch up, the mean has to rise', () => {
-  expect(judge(tasks(0.2, 0.4), tasks(0.2, 0.4), { mustRise: true })).toMatchObject({ isTaken: false })
-  expect(judge(tasks(0.2, 0.4), tasks(0.3, 0.4), { mustRise: true })).toMatchObject({ isTaken: true })
+  expect(judge(tasks(0.2, 0.4), tasks(0.2, 0.4), { must: 'rise' })).toMatchObject({ isTaken: false })
+  expect(judge(tasks(0.2, 0.4), tasks(0.3, 0.4), { must: 'rise' })).toMatchObject({ isTaken: true })
+})
+
+test('a suspect may not lower the mean', () => {
+  expect(judge(tasks(0.2, 0.4), tasks(0.2, 0.39), { must: 'hold' })).toMatchObject({ isTaken: false })
+  expect(judge(tasks(0.2, 0.4), tasks(0.2, 0.4), { must: 'hold' })).toMatchObject({ isTaken: true })
+})
+
+test('many small falls do not add up', () => {
+  let had = tasks(0.4, 0.4)
+  let best = bestOf([], had)
+  let taken = 0
+  for (let i = 0; i < 20; i++) {
+    const has = tasks(had[0]!.accuracy - 0.03, 0.4)
+    if (!judge(had, has, { best }).isTaken) continue
+    taken++
+    best = bestOf(best, has)
+    had = has
+  }
+  expect(taken).toBe(1)
+})
+
+test('weights that raise a ruined task are taken, however far it is from its best', () => {
+  const best = tasks(0.4, 0.4)
+  expect(judge(tasks(0, 0.4), tasks(0.1, 0.4), { best })).toMatchObject({ isTaken: true })
+  expect(judge(tasks(0, 0.4), tasks(0, 0.4), { best })).toMatchObject({
+    isTaken: false,
+    fallen: { task: 'sums', before: 0.4, after: 0 },
+  })
+})
+
+test('a task that was lucky once is not measured by that', () => {
+  const [usual, lucky] = [tasks(0.4, 0.4, 0.05), tasks(0.5, 0.4, 0.05)]
+  expect(bestOf(usual, lucky)).toEqual(usual)
+  expect(bestOf(usual, tasks(0.6, 0.4, 0.05))).toEqual(tasks(0.6, 0.4, 0.05))
 })
 
 test('the task that lost most of what it had is named', () => {

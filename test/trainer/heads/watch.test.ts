@@ -2,22 +2,29 @@
 
 import { expect, test } from 'vitest'
 import { randomStream } from '../../../daemon/host/random.ts'
-import { createHeadWatch } from '../../../daemon/trainer/heads/watch.ts'
+import { createHeadWatch, type Fall } from '../../../daemon/trainer/heads/watch.ts'
 
 /** Groups of eight answers, each right with this probability, which differs by prompt as well. */
 function watchOver(seed: number) {
   const [watch, random] = [createHeadWatch(), randomStream(seed, 'watch')]
+  /** Each group is a version. */
+  let version = 0
   /** The number of the group at which it says that something has fallen. */
   const play = (task: string, groups: number, accuracyAt: (group: number) => number): number | undefined => {
     for (let i = 0; i < groups; i++) {
       const p = Math.min(1, accuracyAt(i) * 2 * random())
       let right = 0
       for (let j = 0; j < 8; j++) if (random() < p) right++
-      if (watch.ownGroup(task, right / 8) !== undefined) return i + 1
+      const fall = watch.ownGroup(task, right / 8, ++version)
+      if (fall) {
+        falls.push(fall)
+        return i + 1
+      }
     }
     return undefined
   }
-  return { watch, play }
+  const falls: Fall[] = []
+  return { watch, play, falls }
 }
 const SEEDS = Array.from({ length: 40 }, (_, seed) => seed)
 
@@ -41,6 +48,27 @@ test('a fall by half is mostly noticed within 160 groups, and one by a third wit
     }).sort((a, b) => a - b)
     expect(found[SEEDS.length / 2]).toBeLessThan(most)
   }
+})
+
+test('a level that sinks a little at a time is noticed, and known to have been good before', () => {
+  const found = SEEDS.flatMap((seed) => {
+    const { play, falls } = watchOver(seed)
+    play('sums', 600, () => 0.4)
+    const at = play('sums', 6000, (i) => 0.4 - (0.3 * i) / 6000) ?? Number.POSITIVE_INFINITY
+    return { at, goodAt: falls.at(-1)?.goodAt ?? Number.POSITIVE_INFINITY }
+  })
+  const median = (of: number[]): number => of.sort((a, b) => a - b)[SEEDS.length / 2]!
+  // It has lost a third then.
+  expect(median(found.map(({ at }) => at))).toBeLessThan(2700)
+  // And a tenth here.
+  expect(median(found.map(({ goodAt }) => goodAt))).toBeLessThan(1400)
+})
+
+test('an alarm that nobody acts on comes again', () => {
+  const { play } = watchOver(1)
+  play('sums', 400, () => 0.4)
+  expect(play('sums', 400, () => 0.1)).toBeDefined()
+  expect(play('sums', 400, () => 0.1)).toBeDefined()
 })
 
 test('a fall in one task is not hidden by another', () => {
