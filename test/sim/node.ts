@@ -71,6 +71,7 @@ export interface NodeOptions {
   joined?: ReadonlySet<string>
   planted?: Planted
   signatures: Signatures
+  settings?: Config
 }
 
 export type HonestNode = ReturnType<typeof createHonestNode>
@@ -79,6 +80,7 @@ interface Living extends Life {
   exchange: Exchange
   pool: Pool
   core: NodeCore
+  /** Of the weights that it writes rollouts with; the trainer may have some that are only tried. */
   skill(): Promise<number>
   alerts(): readonly Alert[]
   onGossip(from: string, data: Uint8Array): void
@@ -90,7 +92,7 @@ interface Living extends Life {
 }
 
 export function createHonestNode(
-  { name, joined = new Set(), planted = {}, signatures }: NodeOptions,
+  { name, joined = new Set(), planted = {}, signatures, settings = config }: NodeOptions,
   { world, net, truth }: { world: World; net: Net; truth: Truth },
 ) {
   const random = world.random(`node ${name}`)
@@ -101,7 +103,7 @@ export function createHonestNode(
   truth.heads.set(self, new Set())
   const headRandom = world.random(`heads of ${name}`)
   const checks: Checks = createChecks(
-    { name, self, maxStaleness: config.training.max_staleness },
+    { name, self, maxStaleness: settings.training.max_staleness },
     { world, truth },
   )
   const weather = {
@@ -279,7 +281,7 @@ export function createHonestNode(
     const trainedOn = createTrainedOn({ now: clock.now })
     trainedOn.restore(restored?.state.trainedOn)
     const journal = await createJournal(
-      { learningRate: () => config.training.learning_rate, logFile: '' },
+      { learningRate: () => settings.training.learning_rate, logFile: '' },
       {
         ...{ showcase, steps: steps!, evaluations: evaluations!, now: clock.now },
         events: createEventLog({}, { clock: clock.now }),
@@ -297,17 +299,24 @@ export function createHonestNode(
         if (life.isAlive) checks.flushed(entries)
       },
     }
-    const record = createTrainingRecord({}, { facts: () => trainingFacts(config, { tasks }) })
+    const record = createTrainingRecord({}, { facts: () => trainingFacts(settings, { tasks }) })
     let watchedHeads: Pick<Swarm, 'heads' | 'peers' | 'isPrivate'> | undefined
     const probation = await openProbation(policy, { database, log })
     const heads = openHeads(
-      { settings: () => config, isLineageKnown: true },
+      { settings: () => settings, isLineageKnown: true },
       {
-        ...{ policy, probation, tasks, journal, trainedOn, phases: NO_PHASES, now: clock.now },
+        ...{ policy, probation, tasks, trainedOn, phases: NO_PHASES, now: clock.now },
+        journal: {
+          ...journal,
+          log(level, message) {
+            world.note(`${name} ${message}`)
+            journal.log(level, message)
+          },
+        },
         random: headRandom.next,
         wake: () => changed.wake(),
         mustWait: () => !life.isAlive,
-        alarm: (message) => core.alarm(message),
+        alarm: (message, goodAt) => core.alarm(message, goodAt),
         joined: restored && trainedMeta(restored.checkpoint.manifest.meta).joined,
         after,
         hasTeacher: false,
@@ -319,7 +328,7 @@ export function createHonestNode(
       models: { model, base: { name: 'tiny', directory: '/' } } as unknown as Pick<Models, 'model' | 'base'>,
       ...{ record, heads },
       policies: { policy, roles: new Map(), restoreRoles: async () => {} },
-      schedule: () => config.checkpoint,
+      schedule: () => settings.checkpoint,
       isRestored: restored !== undefined,
       mayWrite: () => true,
       rounds: () => rounds.count,
@@ -332,7 +341,7 @@ export function createHonestNode(
 
     const core: NodeCore = openCore(
       {
-        settings: () => config,
+        settings: () => settings,
         self,
         seed: Math.floor(random.next() * 2 ** 31),
         restored: restored?.state.learner,
@@ -497,7 +506,7 @@ export function createHonestNode(
     isDamaged = false
 
     startLoops(
-      { settings: () => config, self, seed: randomOf(name).next() * 2 ** 31 },
+      { settings: () => settings, self, seed: randomOf(name).next() * 2 ** 31 },
       {
         ...{
           heads: {
@@ -539,7 +548,7 @@ export function createHonestNode(
         mustWait: () => !life.isAlive,
       },
     )
-    const skill = async () => skillOf(await trainer.weights())
+    const skill = async () => skillOf(await sampler.weights())
     const look = async (): Promise<void> => {
       if (!life.isAlive) return
       checks.state({

@@ -1,18 +1,18 @@
-// Hostile nodes whose weights everybody takes, if they can be read or as long as they do no harm.
+// Hostile nodes whose weights everybody asks for, and nobody can read.
 
 import { createHash } from 'node:crypto'
 import { lineageOf } from '../../../daemon/policy/lineage.ts'
 import { pack, packedSize } from '../../../daemon/trainer/heads/blocks.ts'
-import { layoutOf, toVector } from '../../../daemon/trainer/heads/vector.ts'
+import { layoutOf } from '../../../daemon/trainer/heads/vector.ts'
 import { encodeHead, MAX_HEAD_FRAME_BYTES } from '../../../protocol/wire/index.ts'
-import { blankWeights, model } from '../policy.ts'
+import { model } from '../policy.ts'
 import { type Behaviour, nowOf, type Tools } from './tools.ts'
 
-const LAYOUT = layoutOf(model.spec)
+export const LAYOUT = layoutOf(model.spec)
 const VALUES = LAYOUT.size
-const SIZE = packedSize(VALUES)
-const LINEAGE = lineageOf({ base: model.digest })
-const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+export const SIZE = packedSize(VALUES)
+export const LINEAGE = lineageOf({ base: model.digest })
+export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
 const KINDS = [
   'noise',
@@ -39,37 +39,7 @@ function bytesOf(kind: (typeof KINDS)[number], { random }: Tools): Uint8Array {
   return bytes
 }
 
-/** By author: what a turncoat offers next, and what it has told of. */
-const turns = new WeakMap<Tools, { next: Uint8Array; told: Uint8Array }>()
-/** Until then it offers what an honest node has. */
-export const TURN_MS = 60_000
-
 export const HEADS = {
-  /** Offers an honest node's weights, and later, claiming as much work, weights that answer everything wrong. */
-  turncoat: {
-    every: 1500,
-    act(tools) {
-      void tools.spy().then((skill = 0) => {
-        const shown = tools.world.time < TURN_MS ? skill : -8 - tools.random.next()
-        const next = pack(toVector(LAYOUT, blankWeights(shown)))
-        turns.set(tools, { next, told: turns.get(tools)?.told ?? next })
-      })
-    },
-    head(tools, request) {
-      const offers = turns.get(tools)
-      if (!offers) return []
-      if (!('lineage' in request)) return [offers.told]
-      offers.told = offers.next
-      const bytes = offers.told
-      const facts = {
-        ...{ lineage: LINEAGE, hash: sha256(bytes), size: SIZE, version: 1, tasks: [] },
-        // About what honest nodes say, so that it is neither far ahead nor left behind.
-        ...{ own: Math.round(tools.world.time / 1000), foreign: Math.round(tools.world.time / 250) },
-        ...{ createdAt: nowOf(tools) },
-      }
-      return [encodeHead(facts, tools.me.signer)]
-    },
-  },
   /** Offers heads that cannot be read, each time of another kind. */
   weigher: {
     every: 5000,

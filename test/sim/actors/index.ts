@@ -16,17 +16,19 @@ import type { Endpoint, Net } from '../net.ts'
 import { EPOCH, type World } from '../world.ts'
 import { COPIES } from './copies.ts'
 import { FLOODS } from './floods.ts'
+import { FORGERS } from './forgers.ts'
 import { HEADS } from './heads.ts'
 import { LIARS } from './liars.ts'
 import { type Behaviour, draftOf, mixedTexts, type Tools } from './tools.ts'
 
 export { draftOf } from './tools.ts'
 
-const ACTORS = { ...LIARS, ...COPIES, ...FLOODS, ...HEADS }
+/** Those whom no honest node may believe. Forgers are believed for a while: see forged.ts. */
+const DISTRUSTED = { ...LIARS, ...COPIES, ...FLOODS, ...HEADS }
+const ACTORS = { ...DISTRUSTED, ...FORGERS }
 
 export type ActorKind = keyof typeof ACTORS
-/** Those whom no honest node may believe. A turncoat is believed for a while: see turncoat.test.ts. */
-export const ACTOR_KINDS = (Object.keys(ACTORS) as ActorKind[]).filter((kind) => kind !== 'turncoat')
+export const ACTOR_KINDS = Object.keys(DISTRUSTED) as (keyof typeof DISTRUSTED)[]
 
 export interface Actor {
   id: string
