@@ -8,7 +8,6 @@ import {
   encodeHead,
   encodeHeadRequest,
   type Frame,
-  HEAD_CHUNK_BYTES,
   HEAD_PROTOCOL,
   type Head,
   isAuthentic,
@@ -22,10 +21,7 @@ import { Quota } from '../admission/quota.ts'
 import type { Requests } from '../libp2p/streams.ts'
 import type { Identity } from '../peers/identity.ts'
 import type { Clock, Log } from '../types.ts'
-import { within } from '../within.ts'
-import { fill, isLie } from './fill.ts'
-import { createHourlyBytes } from './hourly-bytes.ts'
-import { createWhole } from './whole.ts'
+import { createTransfers } from './transfers.ts'
 
 /** A peer asks once an exchange, and fetches what is new. */
 const REQUESTS = { perSecond: 1, burst: 32 }
@@ -33,8 +29,6 @@ const REQUESTS = { perSecond: 1, burst: 32 }
 const FETCH_MS = 120_000
 /** Heads that can still be fetched: a peer may be in the middle of the one before. */
 const OFFERED = 2
-
-const NOTHING = () => {}
 
 type Progress = (bytes: number) => void
 
@@ -88,15 +82,11 @@ export interface Heads {
 }
 
 export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: HeadsParts): Heads {
-  const { requests, identity, clock, log } = parts
+  const { requests, identity, clock } = parts
   const asked = new Quota({ rate: REQUESTS }, { clock })
-  const limits = {
-    in: createHourlyBytes({ most: mostPerHour }, { clock }),
-    out: createHourlyBytes({ most: mostPerHour }, { clock }),
-  }
-  const bytes = { in: 0, out: 0 }
-  let held = 0
   const stopped = new AbortController()
+  const options = { protocol: HEAD_PROTOCOL, fetchMs: FETCH_MS, mostPerHour }
+  const transfers = createTransfers(options, parts, stopped.signal)
   /** The newest last. */
   let offered: { hash: string; lineage: string; frame: Uint8Array; bytes: Uint8Array }[] = []
 
@@ -109,29 +99,13 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
       return
     }
     const head = offered.find(({ hash }) => hash === request.head)
-    let at = request.from * HEAD_CHUNK_BYTES
-    if (head === undefined || at >= head.bytes.length) return
-    const giveBack = parts.isNear(peer) ? NOTHING : limits.out.take(head.bytes.length - at)
-    if (!giveBack) return
-    try {
-      while (at < head.bytes.length) {
-        const chunk = head.bytes.subarray(at, at + HEAD_CHUNK_BYTES)
-        at += chunk.length
-        bytes.out += chunk.length
-        yield chunk
-      }
-    } finally {
-      giveBack(head.bytes.length - at)
-    }
+    if (head) yield* transfers.send(head.bytes, request.from, peer)
   }
 
-  const ask = (peer: string, question: Uint8Array, maxMessage: number, signal = stopped.signal) =>
-    requests.ask({ peer, protocol: HEAD_PROTOCOL, question }, { maxMessage, signal })
-
   return {
-    bytes,
+    bytes: transfers.bytes,
     get held() {
-      return held
+      return transfers.held
     },
     blame: parts.onLie,
     start: () =>
@@ -151,54 +125,27 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
 
     async ask(peer, lineage) {
       if (parts.isMuted(peer) || !requests.isConnected(peer)) return undefined
+      const question = encodeHeadRequest({ lineage })
+      const limits = { maxMessage: MAX_HEAD_FRAME_BYTES, signal: stopped.signal }
       try {
-        for await (const message of ask(peer, encodeHeadRequest({ lineage }), MAX_HEAD_FRAME_BYTES)) {
+        for await (const message of requests.ask({ peer, protocol: HEAD_PROTOCOL, question }, limits)) {
           if (message.length === 0) return undefined
           const head = readHead(message, parts)
           if (head.author !== peer || head.lineage !== lineage) throw malformed('not what was asked for')
           return head
         }
       } catch (error) {
-        failed(peer, error)
+        transfers.failed(peer, error)
       }
       return undefined
     },
 
     async fetch(head, { size, onProgress }) {
-      const { author: peer, hash } = head
+      const { author, hash } = head
       if (head.size !== size) return undefined
-      const giveBack = parts.isNear(peer) ? NOTHING : limits.in.take(size)
-      if (!giveBack) {
-        held++
-        return undefined
-      }
-      const whole = createWhole({ size, hash }, (from) => encodeHeadRequest({ head: hash, from }))
-      const onBytes = (chunk: number, at: number): void => {
-        bytes.in += chunk
-        onProgress?.(at)
-      }
-      try {
-        await within(FETCH_MS, { clock, signal: stopped.signal }, (signal) =>
-          fill(
-            whole,
-            { ...{ peer, signal, protocol: HEAD_PROTOCOL, maxMessage: HEAD_CHUNK_BYTES }, onBytes },
-            parts,
-          ),
-        )
-        return whole.done()
-      } catch (error) {
-        failed(peer, error)
-        return undefined
-      } finally {
-        giveBack(size - whole.at)
-      }
+      const question = (from: number): Uint8Array => encodeHeadRequest({ head: hash, from })
+      return transfers.fetch(author, { hash, size, question }, onProgress)
     },
-  }
-
-  function failed(peer: string, error: unknown): void {
-    // Nodes before 1.2 do not speak this, and a link may break at any time.
-    log('debug', 'no head', { peer, error: String(error) })
-    if (isLie(error)) parts.onLie(peer)
   }
 }
 

@@ -11,17 +11,13 @@ import {
   MAX_RECEIPT_REQUEST_BYTES,
   malformed,
   openFrame,
-  RECEIPT_CHUNK_BYTES,
   RECEIPT_PROTOCOL,
   type Receipt,
   WireFault,
 } from '../../../protocol/wire/index.ts'
 import { Quota } from '../admission/quota.ts'
-import { fill, isLie } from '../heads/fill.ts'
 import type { HeadsParts } from '../heads/heads.ts'
-import { createHourlyBytes } from '../heads/hourly-bytes.ts'
-import { createWhole } from '../heads/whole.ts'
-import { within } from '../within.ts'
+import { createTransfers } from '../heads/transfers.ts'
 
 /** An audit asks for a receipt and four times for bytes. */
 const REQUESTS = { perSecond: 1, burst: 32 }
@@ -29,8 +25,6 @@ const REQUESTS = { perSecond: 1, burst: 32 }
 const FRESH_MS = 60_000
 /** Nothing waits longer for the bytes behind one hash. */
 const FETCH_MS = 300_000
-
-const NOTHING = () => {}
 
 /** What this node has to tell. */
 export interface ReceiptSource {
@@ -63,14 +57,11 @@ export function createReceipts(
   { mostPerHour = () => 0 }: { mostPerHour?: (() => number) | undefined },
   parts: HeadsParts,
 ): Receipts {
-  const { requests, identity, clock, log } = parts
+  const { requests, identity, clock } = parts
   const asked = new Quota({ rate: REQUESTS }, { clock })
-  const limits = {
-    in: createHourlyBytes({ most: mostPerHour }, { clock }),
-    out: createHourlyBytes({ most: mostPerHour }, { clock }),
-  }
-  const bytes = { in: 0, out: 0 }
   const stopped = new AbortController()
+  const options = { protocol: RECEIPT_PROTOCOL, fetchMs: FETCH_MS, mostPerHour }
+  const transfers = createTransfers(options, parts, stopped.signal)
   let source: ReceiptSource | undefined
   let offered: { lineage: string; frame: Uint8Array; at: number } | undefined
 
@@ -92,30 +83,11 @@ export function createReceipts(
       return
     }
     const behind = await source.bytes(request.bytes)
-    let at = request.from * RECEIPT_CHUNK_BYTES
-    if (behind === undefined || at >= behind.length) return
-    const giveBack = parts.isNear(peer) ? NOTHING : limits.out.take(behind.length - at)
-    if (!giveBack) return
-    try {
-      while (at < behind.length) {
-        const chunk = behind.subarray(at, at + RECEIPT_CHUNK_BYTES)
-        at += chunk.length
-        bytes.out += chunk.length
-        yield chunk
-      }
-    } finally {
-      giveBack(behind.length - at)
-    }
-  }
-
-  function failed(peer: string, error: unknown): void {
-    // Nodes before 1.3 do not speak this, and a link may break at any time.
-    log('debug', 'no receipt', { peer, error: String(error) })
-    if (isLie(error)) parts.onLie(peer)
+    if (behind) yield* transfers.send(behind, request.from, peer)
   }
 
   return {
-    bytes,
+    bytes: transfers.bytes,
     blame: parts.onLie,
     start: () =>
       requests.serve(
@@ -141,34 +113,14 @@ export function createReceipts(
           return { receipt, frame: message }
         }
       } catch (error) {
-        failed(peer, error)
+        transfers.failed(peer, error)
       }
       return undefined
     },
 
-    async fetch(peer, { hash, size }, onProgress) {
-      const giveBack = parts.isNear(peer) ? NOTHING : limits.in.take(size)
-      if (!giveBack) return undefined
-      const whole = createWhole({ size, hash }, (from) => encodeReceiptRequest({ bytes: hash, from }))
-      const onBytes = (chunk: number, at: number): void => {
-        bytes.in += chunk
-        onProgress?.(at)
-      }
-      try {
-        await within(FETCH_MS, { clock, signal: stopped.signal }, (signal) =>
-          fill(
-            whole,
-            { ...{ peer, signal, protocol: RECEIPT_PROTOCOL, maxMessage: RECEIPT_CHUNK_BYTES }, onBytes },
-            parts,
-          ),
-        )
-        return whole.done()
-      } catch (error) {
-        failed(peer, error)
-        return undefined
-      } finally {
-        giveBack(size - whole.at)
-      }
+    fetch(peer, { hash, size }, onProgress) {
+      const question = (from: number): Uint8Array => encodeReceiptRequest({ bytes: hash, from })
+      return transfers.fetch(peer, { hash, size, question }, onProgress)
     },
   }
 }

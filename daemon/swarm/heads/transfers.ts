@@ -1,0 +1,109 @@
+// Sends and fetches bytes of a known hash, in chunks, within an hourly limit for peers beyond the local network.
+
+import { HEAD_CHUNK_BYTES } from '../../../protocol/wire/index.ts'
+import { within } from '../within.ts'
+import { fill, isLie } from './fill.ts'
+import type { HeadsParts } from './heads.ts'
+import { createHourlyBytes } from './hourly-bytes.ts'
+import { createWhole } from './whole.ts'
+
+const NOTHING = () => {}
+
+export interface TransfersOptions {
+  protocol: string
+  /** Nothing waits longer for the bytes behind one hash. */
+  fetchMs: number
+  /** Bytes an hour, up and down each, 0 for no limit. Read on each use. */
+  mostPerHour: () => number
+}
+
+export interface Transfers {
+  /** The bytes from a chunk on. Nothing if the limit does not allow them. */
+  send(bytes: Uint8Array, from: number, peer: string): Iterable<Uint8Array>
+  /** Undefined if the bytes do not come, or fail their hash. `question` asks for those from a chunk on. Never rejects. */
+  fetch(
+    peer: string,
+    wanted: { hash: string; size: number; question(from: number): Uint8Array },
+    onProgress?: (bytes: number) => void,
+  ): Promise<Uint8Array<ArrayBuffer> | undefined>
+  /** An answer was none: charges the peer if it lied. */
+  failed(peer: string, error: unknown): void
+  /** Since the start. */
+  readonly bytes: { in: number; out: number }
+  /** What was not fetched since the start, because the limit for this hour was used up. */
+  readonly held: number
+}
+
+/** `signal`: the node stops. */
+export function createTransfers(
+  { protocol, fetchMs, mostPerHour }: TransfersOptions,
+  parts: HeadsParts,
+  signal: AbortSignal,
+): Transfers {
+  const { clock, log } = parts
+  const limits = {
+    in: createHourlyBytes({ most: mostPerHour }, { clock }),
+    out: createHourlyBytes({ most: mostPerHour }, { clock }),
+  }
+  const bytes = { in: 0, out: 0 }
+  let held = 0
+
+  const failed = (peer: string, error: unknown): void => {
+    // Older nodes do not speak every protocol, and a link may break at any time.
+    log('debug', 'no answer', { peer, protocol, error: String(error) })
+    if (isLie(error)) parts.onLie(peer)
+  }
+
+  return {
+    bytes,
+    failed,
+    get held() {
+      return held
+    },
+
+    *send(whole, from, peer) {
+      let at = from * HEAD_CHUNK_BYTES
+      if (at >= whole.length) return
+      const giveBack = parts.isNear(peer) ? NOTHING : limits.out.take(whole.length - at)
+      if (!giveBack) return
+      try {
+        while (at < whole.length) {
+          const chunk = whole.subarray(at, at + HEAD_CHUNK_BYTES)
+          at += chunk.length
+          bytes.out += chunk.length
+          yield chunk
+        }
+      } finally {
+        giveBack(whole.length - at)
+      }
+    },
+
+    async fetch(peer, { hash, size, question }, onProgress) {
+      const giveBack = parts.isNear(peer) ? NOTHING : limits.in.take(size)
+      if (!giveBack) {
+        held++
+        return undefined
+      }
+      const whole = createWhole({ size, hash }, question)
+      const onBytes = (chunk: number, at: number): void => {
+        bytes.in += chunk
+        onProgress?.(at)
+      }
+      try {
+        await within(fetchMs, { clock, signal }, (inTime) =>
+          fill(
+            whole,
+            { ...{ peer, protocol, signal: inTime, maxMessage: HEAD_CHUNK_BYTES }, onBytes },
+            parts,
+          ),
+        )
+        return whole.done()
+      } catch (error) {
+        failed(peer, error)
+        return undefined
+      } finally {
+        giveBack(size - whole.at)
+      }
+    },
+  }
+}
