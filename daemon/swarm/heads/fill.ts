@@ -20,6 +20,7 @@ export interface FillParts {
   requests: Requests
   clock: Clock
   log: Log
+  /** Peers that get nothing, and are not asked. */
   isMuted(peer: string): boolean
 }
 

@@ -18,10 +18,8 @@ import {
   WireFault,
 } from '../../../protocol/wire/index.ts'
 import { Quota } from '../admission/quota.ts'
-import type { Requests } from '../libp2p/streams.ts'
 import type { Identity } from '../peers/identity.ts'
-import type { Clock, Log } from '../types.ts'
-import { createTransfers } from './transfers.ts'
+import { createTransfers, type TransferParts } from './transfers.ts'
 
 /** A peer asks once an exchange, and fetches what is new. */
 const REQUESTS = { perSecond: 1, burst: 32 }
@@ -39,19 +37,10 @@ interface HeadsOptions {
   mostPerHour?: (() => number) | undefined
 }
 
-export interface HeadsParts {
-  requests: Requests
+export interface HeadsParts extends TransferParts {
   identity: Pick<Identity, 'signer' | 'peerId'>
-  clock: Clock
-  log: Log
   /** True while uploads are behind: requests are then refused. */
   isBehind(): boolean
-  /** Peers that get nothing, and are not asked. */
-  isMuted(peer: string): boolean
-  /** True for peers on this machine or this local network, whose bytes no limit counts. */
-  isNear(peer: string): boolean
-  /** The peer answered with something other than what was asked for. */
-  onLie(peer: string): void
   /** Whether a frame's signature is valid. Default: Ed25519. */
   isAuthentic?: ((frame: Frame) => boolean) | undefined
 }
@@ -85,8 +74,8 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
   const { requests, identity, clock } = parts
   const asked = new Quota({ rate: REQUESTS }, { clock })
   const stopped = new AbortController()
-  const options = { protocol: HEAD_PROTOCOL, fetchMs: FETCH_MS, mostPerHour }
-  const transfers = createTransfers(options, parts, stopped.signal)
+  const options = { protocol: HEAD_PROTOCOL, fetchMs: FETCH_MS, mostPerHour, signal: stopped.signal }
+  const transfers = createTransfers(options, parts)
   /** The newest last. */
   let offered: { hash: string; lineage: string; frame: Uint8Array; bytes: Uint8Array }[] = []
 

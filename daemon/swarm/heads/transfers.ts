@@ -2,8 +2,7 @@
 
 import { HEAD_CHUNK_BYTES } from '../../../protocol/wire/index.ts'
 import { within } from '../within.ts'
-import { fill, isLie } from './fill.ts'
-import type { HeadsParts } from './heads.ts'
+import { type FillParts, fill, isLie } from './fill.ts'
 import { createHourlyBytes } from './hourly-bytes.ts'
 import { createWhole } from './whole.ts'
 
@@ -15,6 +14,15 @@ export interface TransfersOptions {
   fetchMs: number
   /** Bytes an hour, up and down each, 0 for no limit. Read on each use. */
   mostPerHour: () => number
+  /** The node stops. */
+  signal: AbortSignal
+}
+
+export interface TransferParts extends FillParts {
+  /** True for peers on this machine or this local network, whose bytes no limit counts. */
+  isNear(peer: string): boolean
+  /** The peer answered with something other than what was asked for. */
+  onLie(peer: string): void
 }
 
 export interface Transfers {
@@ -34,11 +42,9 @@ export interface Transfers {
   readonly held: number
 }
 
-/** `signal`: the node stops. */
 export function createTransfers(
-  { protocol, fetchMs, mostPerHour }: TransfersOptions,
-  parts: HeadsParts,
-  signal: AbortSignal,
+  { protocol, fetchMs, mostPerHour, signal }: TransfersOptions,
+  parts: TransferParts,
 ): Transfers {
   const { clock, log } = parts
   const limits = {

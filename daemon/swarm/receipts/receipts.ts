@@ -60,8 +60,8 @@ export function createReceipts(
   const { requests, identity, clock } = parts
   const asked = new Quota({ rate: REQUESTS }, { clock })
   const stopped = new AbortController()
-  const options = { protocol: RECEIPT_PROTOCOL, fetchMs: FETCH_MS, mostPerHour }
-  const transfers = createTransfers(options, parts, stopped.signal)
+  const options = { protocol: RECEIPT_PROTOCOL, fetchMs: FETCH_MS, mostPerHour, signal: stopped.signal }
+  const transfers = createTransfers(options, parts)
   let source: ReceiptSource | undefined
   let offered: { lineage: string; frame: Uint8Array; at: number } | undefined
 
