@@ -94,7 +94,7 @@ export const EVIDENCE: Readonly<Record<string, string>> = {
   'selector/gdro_like': '+2.5 ± 3.5 points against all levels evenly; below a level chosen by hand',
   'selector/vade_like': '+0.5 ± 3.9 points, not told apart (earlier model)',
   'selector/common': 'one seed',
-  'hint/sage': '+3.4 ± 1.4 points (earlier model); 10 points below GRPO with a pretrained model, two seeds',
+  'hint/sage': '+3.4 ± 1.4 points (earlier model); 10 and 12 points below GRPO with a pretrained model',
   'hint/scaf_grpo': NO_GAIN,
   'hint/hill': NO_GAIN,
   'hint/sage_light': NO_GAIN,
