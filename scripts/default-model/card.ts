@@ -10,15 +10,15 @@ export interface CardFacts {
   batch: number
   seed: number
   sha256: string
-  scores: (Accuracy & { meaning: string })[]
+  scores: Accuracy[]
 }
 
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`
 
 export function modelCard({ title, purpose, styles, won, tasks }: Recipe, facts: CardFacts): string {
   const rows = facts.scores.map(
-    ({ task, difficulty, meaning, prompts, greedy, sampled, training }) =>
-      `| ${task} | ${difficulty} | ${meaning} | ${prompts} | ${percent(greedy)} | ${percent(sampled)} | ${percent(training)} |`,
+    ({ task, difficulty, prompts, greedy, sampled, training }) =>
+      `| ${task} | ${difficulty} | ${prompts} | ${percent(greedy)} | ${percent(sampled)} | ${percent(training)} |`,
   )
   const drawn = Object.entries(tasks).map(([task, { drawn }]) => `${task} ${drawn.join(', ')}`)
   const turns =
@@ -46,8 +46,8 @@ work it out and state it without tags, which the verifiers do not accept. So a p
 
 On different held-out questions, with strict verifiers. \`sampled\` is at temperature 1; the last column is on as many questions that training asks.
 
-| task | level | what that is | questions | greedy | sampled | sampled, training |
-|---|---|---|---|---|---|---|
+| task | level | questions | greedy | sampled | sampled, training |
+|---|---|---|---|---|---|
 ${rows.join('\n')}
 
 SHA-256 of model.safetensors: \`${facts.sha256}\`

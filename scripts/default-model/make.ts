@@ -195,10 +195,7 @@ await write(
     batch: BATCH,
     seed: SEED,
     sha256: createHash('sha256').update(safetensors).digest('hex'),
-    scores: scores.map((score) => ({
-      ...score,
-      meaning: tasks.find(({ name }) => name === score.task)!.difficulty.describe(score.difficulty),
-    })),
+    scores,
   }),
 )
 await engine.close()
