@@ -147,7 +147,12 @@ async function measured(name: string, precision: Precision): Promise<Measured> {
   const packs = !flags.unpacked
   const options = { threads: 1, microBatchTokens, checkpointing: true, packs }
   const [sampler, trainer] = [createOnnxEngine(options), createOnnxEngine(options)]
-  const model = { spec, weights, digest: '', tokenizer: { digest: '', tokenBytes: () => undefined } } as unknown as StoredModel
+  const model = {
+    spec,
+    weights,
+    digest: '',
+    tokenizer: { digest: '', tokenBytes: () => undefined },
+  } as unknown as StoredModel
   const adapter = { rank: 16, alpha: 32, targets: ADAPTER_TARGETS }
   const policy = await openPolicy({ model, adapter, slots: rows }, { sampler, trainer })
   const prompt = Int32Array.from({ length: tokens }, () => Math.floor(random() * spec.vocabulary))

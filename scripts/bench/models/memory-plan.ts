@@ -145,7 +145,12 @@ async function child(name: string): Promise<void> {
   const { microBatchTokens, checkpointing, slots, groupSize, completion } = work
   const options = { threads: 1, microBatchTokens, checkpointing }
   const [sampler, trainer] = [createOnnxEngine(options), createOnnxEngine(options)]
-  const model = { spec: plain, weights, digest: '', tokenizer: { digest: '', tokenBytes: () => undefined } } as unknown as Model
+  const model = {
+    spec: plain,
+    weights,
+    digest: '',
+    tokenizer: { digest: '', tokenBytes: () => undefined },
+  } as unknown as Model
   const policy = await openPolicy({ model, adapter: wanted, slots }, { sampler, trainer })
   const prompts = Array.from(
     { length: Math.ceil(Math.max(slots, (2 * microBatchTokens) / completion) / groupSize) },
