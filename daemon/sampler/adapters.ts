@@ -17,6 +17,8 @@ export interface HeldAdapter {
 }
 
 interface AdaptersParts {
+  /** Begins the name of each adapter. Several nodes may share a server and its folder, and a killed one leaves adapters. */
+  run: string
   backEnd: Pick<BackEnd, 'isExclusive' | 'load'>
   files: AdapterFiles
   /** Of the open model. */
@@ -30,7 +32,7 @@ export interface Adapters {
   retire(held: HeldAdapter | undefined): Promise<void>
 }
 
-export function createAdapters({ backEnd, files, lines }: AdaptersParts): Adapters {
+export function createAdapters({ run, backEnd, files, lines }: AdaptersParts): Adapters {
   let loads = 0
   let running = 0
   let idle = Promise.withResolvers<void>()
@@ -44,7 +46,7 @@ export function createAdapters({ backEnd, files, lines }: AdaptersParts): Adapte
   return {
     async load(version, weights) {
       if (backEnd.isExclusive) while (running > 0) await idle.promise
-      const file = await files.write(`waggle-${++loads}-v${version}`, weights)
+      const file = await files.write(`waggle-${run}-${++loads}-v${version}`, weights)
       try {
         return { version, file, adapter: await backEnd.load(file), users: 0, isRetired: false }
       } catch (error) {

@@ -25,6 +25,8 @@ interface ExternalOptions {
   tokenizer: Tokenizer
   /** Seeds of the self-test's samples are derived from this. */
   seed: number
+  /** Of this run, and of no other on the same server. */
+  run: string
 }
 
 interface ExternalParts {
@@ -36,7 +38,7 @@ interface ExternalParts {
 }
 
 export function createExternalSampler(
-  { every, tolerance, tokenizer, seed }: ExternalOptions,
+  { every, tolerance, tokenizer, seed, run }: ExternalOptions,
   { backEnd, files, trainer, onNotice }: ExternalParts,
 ): Sampler {
   let opened: { spec: DecoderSpec; pieces: readonly string[] | undefined } | undefined
@@ -47,7 +49,7 @@ export function createExternalSampler(
   let trouble: unknown
   let turn: Promise<unknown> = Promise.resolve()
   const adapters = createAdapters({
-    ...{ backEnd, files },
+    ...{ run, backEnd, files },
     lines() {
       const { spec, pieces } = opened!
       return { vocabulary: spec.vocabulary, pieces, isSpecial: tokenizer.isSpecial }

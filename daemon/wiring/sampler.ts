@@ -21,6 +21,8 @@ interface SamplerWish {
   /** CPU threads for a sampler on this machine. */
   threads: number
   seed: number
+  /** Of this run, and of no other on the same server. */
+  run: string
   env: Record<string, string | undefined>
 }
 
@@ -37,7 +39,7 @@ const RESTART_MS = 120_000
 
 /** Rejects with E_CONFIG if parts of the config do not fit together. */
 export async function externalSampler(
-  { config, paths, model, adapter, threads, seed, env }: SamplerWish,
+  { config, paths, model, adapter, threads, seed, run, env }: SamplerWish,
   { trainer, disk, fetch, sleep, onNotice }: SamplerParts,
 ): Promise<Sampler> {
   const { sampler } = config
@@ -47,7 +49,7 @@ export async function externalSampler(
   const backEnd = await backEndOf()
   const spec = { ...model.spec, adapter: adapter! }
   return createExternalSampler(
-    { every: sampler.adapter_every, tolerance: sampler.tolerance, tokenizer: model.tokenizer, seed },
+    { every: sampler.adapter_every, tolerance: sampler.tolerance, tokenizer: model.tokenizer, seed, run },
     {
       backEnd,
       files: createAdapterFiles({ folder, format: backEnd.format, model, spec }, { disk }),

@@ -68,7 +68,7 @@ async function start(behaviour: Behaviour = {}, options: { every?: number; versi
       check()
       const weights = files.get(path)!
       const applied = behaviour.applies?.(weights) ?? weights
-      loaded.push(name.replace(/^waggle-\d+-/, ''))
+      loaded.push(name.replace(/^waggle-r-\d+-/, ''))
       return {
         async write(lines) {
           check()
@@ -92,7 +92,7 @@ async function start(behaviour: Behaviour = {}, options: { every?: number; versi
     async close() {},
   }
   const sampler = createExternalSampler(
-    { every: options.every ?? 1, tolerance: 0.01, tokenizer, seed: 3 },
+    { every: options.every ?? 1, tolerance: 0.01, tokenizer, seed: 3, run: 'r' },
     {
       backEnd,
       files: {

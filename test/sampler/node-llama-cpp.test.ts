@@ -43,7 +43,7 @@ test.skipIf(!isInstalled)('llama.cpp samples as the trainer does, adapters inclu
   const trainer = createOnnxEngine({ threads: 1 })
   const notices: string[] = []
   const sampler = createExternalSampler(
-    { every: 1, tolerance: 0.05, tokenizer: model.tokenizer, seed: 1 },
+    { every: 1, tolerance: 0.05, tokenizer: model.tokenizer, seed: 1, run: 'r' },
     {
       backEnd: createLlamaCpp({ file, parallel: 4, threads: 1 }),
       files: createAdapterFiles({ folder, format: 'gguf', model, spec }, { disk }),

@@ -1,6 +1,7 @@
 // Creates the engines: two for the policy (sampler and trainer), or one beside an external sampler, and one per role.
 // Restores the policy and the roles from the checkpoint.
 
+import { randomUUID } from 'node:crypto'
 import type { Paths } from '../../config/paths.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Engine } from '../../engine/engine.ts'
@@ -69,7 +70,7 @@ export async function openPolicies(
   )) as [Engine, ...Engine[]]
   const sampler = isExternal
     ? await externalSampler(
-        { config, paths, model, adapter, threads, seed, env },
+        { config, paths, model, adapter, threads, seed, run: randomUUID().slice(0, 8), env },
         { trainer, disk, fetch, sleep, onNotice: (message) => log('info', `sampler: ${message}`) },
       )
     : spare.pop()!
