@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks the files of this folder with the programs that they are for, as far as this machine has them:
-#   systemd-analyze, promtool, docker-compose (Debian: systemd, prometheus, docker-compose). Nothing is started.
+#   systemd-analyze, promtool, docker-compose (Debian: systemd, prometheus, docker-compose), kubernetes-validate (PyPI).
+# Nothing is started.
 set -uo pipefail
 cd "$(dirname "$0")" || exit
 failed=0
@@ -54,6 +55,7 @@ check 'Prometheus configuration' promtool prometheus_config
 check 'alert rules' promtool promtool test rules prometheus/alerts.test.yml
 check 'queries of the Grafana dashboard' promtool dashboard_queries
 check 'compose file' docker-compose docker-compose -f compose.yaml config --quiet
+check 'Kubernetes manifests' kubernetes-validate kubernetes-validate --strict kubernetes.yaml
 check 'launchd plist' python3 python3 -c 'import plistlib; plistlib.load(open("waggle.plist", "rb"))'
 check 'Windows task' python3 python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("waggle-task.xml")'
 exit $failed

@@ -66,11 +66,14 @@ test('macOS and Windows start the same command', () => {
 describe('containers', () => {
   const known = new Set([...configKeys().map(({ env }) => env), ...reservedVariables(COMMANDS)])
 
-  test.each(['Dockerfile', 'compose.yaml'])('%s sets only variables that mean something', (name) => {
-    const used = [...read(name).matchAll(/\bWAGGLE_[A-Z_]+/g)].map(([variable]) => variable)
-    expect(used.length).toBeGreaterThan(0)
-    expect(used.filter((variable) => !known.has(variable))).toEqual([])
-  })
+  test.each(['Dockerfile', 'compose.yaml', 'kubernetes.yaml'])(
+    '%s sets only variables that mean something',
+    (name) => {
+      const used = [...read(name).matchAll(/\bWAGGLE_[A-Z_]+/g)].map(([variable]) => variable)
+      expect(used.length).toBeGreaterThan(0)
+      expect(used.filter((variable) => !known.has(variable))).toEqual([])
+    },
+  )
 
   test('the image runs as a user of its own, with a health check that is a command', () => {
     const file = read('Dockerfile')
@@ -79,6 +82,16 @@ describe('containers', () => {
     expect(parseCommandLine(words.slice(1), {}, COMMANDS).command.name).toBe('status')
     const command = JSON.parse(/^CMD (\[.+\])$/m.exec(file)![1]!) as string[]
     expect(parseCommandLine(command, {}, COMMANDS).command.name).toBe('up')
+  })
+
+  test.each(['compose.yaml', 'kubernetes.yaml'])('%s calls commands that exist', (name) => {
+    const lines = [...read(name).matchAll(/(?:exec|^ +) ?waggle ([a-z][^;&<>\n]*)/gm)].map(
+      ([, line]) => line!,
+    )
+    const relay = JSON.parse(/(\["relay".*\])/.exec(read(name))![1]!) as string[]
+    expect(lines.length).toBeGreaterThan(1)
+    for (const words of [relay, ...lines.map((line) => line.trim().split(/ +/))])
+      expect(() => parseCommandLine(words, {}, COMMANDS), words.join(' ')).not.toThrow()
   })
 
   test('what compose and the image mount is there', () => {
