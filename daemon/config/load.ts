@@ -81,7 +81,14 @@ export function salvageConfig(options: LoadOptions): Salvaged | undefined {
   return data && { config: withPaths(data, layers, options), originOf: layers.originOf, broken }
 }
 
-/** Makes all paths absolute. */
+const FILE_KEYS = [
+  ['metrics', 'tensorboard'],
+  ['swarm', 'key_file'],
+  ['sampler', 'model'],
+  ['sampler', 'adapters'],
+] as const
+
+/** Makes paths absolute, but for those of plugins in the config file, which name them. */
 function withPaths(config: Config, { originOf }: Layers, options: LoadOptions): Config {
   config.model.path = modelPath(config.model.path, originOf(['model', 'path']), options)
   for (const [i, task] of config.tasks.entries()) {
@@ -95,9 +102,16 @@ function withPaths(config: Config, { originOf }: Layers, options: LoadOptions): 
   for (const [i, { dataset }] of config.environments.entries())
     if (dataset !== undefined)
       config.environments[i]!.dataset = pathFrom(dataset, originOf(['environments', i, 'dataset']), options)
-  const { metrics } = config
-  if (metrics.tensorboard !== undefined)
-    metrics.tensorboard = pathFrom(metrics.tensorboard, originOf(['metrics', 'tensorboard']), options)
+  for (const [section, key] of FILE_KEYS) {
+    const values: Record<string, unknown> = config[section]
+    const given = values[key]
+    if (typeof given === 'string') values[key] = pathFrom(given, originOf([section, key]), options)
+  }
+  for (const name of PLUGIN_TABLES)
+    for (const [i, choice] of [config[name]].flat().entries()) {
+      const path = Array.isArray(config[name]) ? [name, i] : [name]
+      choice.use = typedPath(choice.use, originOf([...path, 'use']), options)
+    }
   return config
 }
 
@@ -251,12 +265,18 @@ function lonelyKeys({ tasks }: Config, { originOf }: Layers): Problem[] {
 const ON_HUB = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(@.*)?$/
 
 /** A path in the config file is relative to the file; any other path is relative to the working directory. */
-function pathFrom(path: string, origin: string | undefined, { file, cwd, homedir }: LoadOptions): string {
+function pathFrom(path: string, origin: string | undefined, options: LoadOptions): string {
   if (isAbsolute(path)) return path
-  if (path.startsWith('~/')) return join(homedir, path.slice(2))
-  const fromFile = origin?.startsWith(`${basename(file)}:`) === true
-  return resolve(fromFile ? dirname(file) : cwd, path)
+  if (path.startsWith('~/')) return join(options.homedir, path.slice(2))
+  return resolve(isFromFile(origin, options) ? dirname(options.file) : options.cwd, path)
 }
+
+const isFromFile = (origin: string | undefined, { file }: LoadOptions): boolean =>
+  origin?.startsWith(`${basename(file)}:`) === true
+
+/** A plugin that was named by a path on the command line or in a variable. */
+const typedPath = (use: string, origin: string | undefined, options: LoadOptions): string =>
+  /^\.{1,2}[/\\]/.test(use) && !isFromFile(origin, options) ? resolve(options.cwd, use) : use
 
 /** A plain word is a built-in verifier; anything that looks like a path is a file. */
 function verifierPath(use: string, origin: string | undefined, options: LoadOptions): string {

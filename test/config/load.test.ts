@@ -228,6 +228,22 @@ test("a model's path is relative to the file that names it", () => {
   expect(load('').config.model.path).toBe('default')
 })
 
+test('so is every other path, and a plugin in the file keeps the name that it has there', () => {
+  const keys = ['metrics.tensorboard', 'swarm.key_file', 'sampler.model', 'sampler.adapters']
+  const valuesOf = (config: ReturnType<typeof load>['config']): unknown[] => [
+    ...[config.metrics.tensorboard, config.swarm.key_file, config.sampler.model, config.sampler.adapters],
+    ...[config.estimator.use, config.hints[0]?.use],
+  ]
+  const inFile = `${keys.map((key) => `${key} = "f"`).join('\n')}\nestimator = { use = "./e.ts" }\nhints = [{ use = "./h.ts" }]`
+  expect(valuesOf(load(inFile).config)).toEqual([...keys.map(() => join(folder, 'f')), './e.ts', './h.ts'])
+  const flags = keys.map((key): [string, string, string] => [`--set ${key}`, key, 'f'])
+  const typed = [...flags, ['--set estimator', 'estimator', './e.ts'] as [string, string, string]]
+  expect(valuesOf(load('', { flags: typed }).config)).toEqual([
+    ...keys.map(() => '/somewhere/f'),
+    ...['/somewhere/e.ts', undefined],
+  ])
+})
+
 test('every key is described, and has a variable of its own', () => {
   const keys = configKeys()
   expect(keys.filter((key) => key.description.length < 10)).toEqual([])
