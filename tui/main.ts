@@ -94,5 +94,6 @@ export async function runTop(
     app.close()
     store.close()
     terminal.close()
+    sink.close()
   }
 }

@@ -1,9 +1,11 @@
 #!/usr/bin/env node
-// The executable: checks the Node.js version, then starts the program. ONNX Runtime 1.29 and later send telemetry unless
-// it is turned off before loading. A node starts once more; see platform/lean.ts.
+// The executable: checks the Node.js version, then starts the program. NODE_ENV is set before anything is loaded;
+// otherwise React records every render, which fills the memory of a long-running screen. ONNX Runtime 1.29 and later
+// send telemetry unless it is turned off before loading. A node starts once more; see platform/lean.ts.
 
 import { homedir } from 'node:os'
 
+process.env.NODE_ENV = 'production'
 process.env.ORT_DISABLE_TELEMETRY ??= '1'
 
 const NEEDED = [22, 19]

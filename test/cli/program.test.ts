@@ -60,7 +60,7 @@ test('unknown flags, no daemon and broken pipes end as documented', () => {
   expect([piped.stdout.trim(), piped.stderr]).toEqual(['waggle config [action] [options]', ''])
 })
 
-test('what status loads stays light: neither zod nor libp2p', () => {
+test('what status loads stays light: neither zod nor ink nor libp2p', () => {
   // Every file that the command reaches by static imports.
   const reached = reachable(
     join(ROOT, 'daemon/cli/commands/watch/status.ts'),

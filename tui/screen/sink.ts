@@ -1,8 +1,9 @@
-// The screen's last stage: takes whole pictures and writes only the changed rows, each at its position, in one
-// write. Rows are padded and never erased first, so none flickers if the terminal shows a partial write. Auto-wrap is
-// off, so a picture drawn for an earlier, wider window does no harm.
+// The screen's last stage: takes whole pictures, has ink lay out the rows that changed (layout.ts), and writes each at its
+// position, all in one write. Rows are padded and never erased first, so none flickers if the terminal shows a partial
+// write. Auto-wrap is off, so a picture drawn for an earlier, wider window does no harm.
 
 import type { Block } from '../widgets/panel.ts'
+import { createLayout } from './layout.ts'
 
 interface SinkTarget {
   write(text: string): unknown
@@ -20,6 +21,8 @@ export interface Sink {
   picture(): string[]
   /** While closed, pictures are kept but not written. */
   open: boolean
+  /** Ends the layout. */
+  close(): void
 }
 
 const SYNC_ON = '\u001b[?2026h'
@@ -28,16 +31,19 @@ const SYNC_OFF = '\u001b[?2026l'
 export function createSink(target: SinkTarget, size: { columns: number; rows: number }): Sink {
   let shown: Array<string | undefined> = []
   let current: Block = []
+  const layout = createLayout()
   const draw = (): void => {
     if (!sink.open) return
-    let out = ''
-    for (let i = 0; i < sink.rows; i++) {
-      const row = current[i] ?? ''
-      if (row === shown[i]) continue
-      out += `\u001b[${i + 1};1H\u001b[0m${padded(row, sink.columns)}`
-      shown[i] = row
-    }
-    if (out !== '') target.write(`${SYNC_ON}${out}\u001b[0m${SYNC_OFF}`)
+    const next = Array.from({ length: sink.rows }, (_, i) => current[i] ?? '')
+    const changed = next.flatMap((row, i) => (row === shown[i] ? [] : [i]))
+    if (changed.length === 0) return
+    const laid = layout.lay(
+      changed.map((i) => next[i]!),
+      sink.columns,
+    )
+    const out = changed.map((i, n) => `\u001b[${i + 1};1H\u001b[0m${padded(laid[n]!, sink.columns)}`)
+    shown = next
+    target.write(`${SYNC_ON}${out.join('')}\u001b[0m${SYNC_OFF}`)
   }
   const sink: Sink = {
     columns: size.columns,
@@ -57,6 +63,7 @@ export function createSink(target: SinkTarget, size: { columns: number; rows: nu
       shown = []
       draw()
     },
+    close: layout.close,
   }
   return sink
 }

@@ -11,7 +11,7 @@ import { redacted } from '../../../control/journal/log-file.ts'
 import type { Context } from '../../contract.ts'
 import { contextConfig } from '../../load-config.ts'
 
-const DEPENDENCIES = ['onnxruntime-node', 'libp2p', '@libp2p/gossipsub', 'level', 'zod']
+const DEPENDENCIES = ['onnxruntime-node', 'libp2p', '@libp2p/gossipsub', 'level', 'zod', 'ink']
 
 export async function run(context: Context): Promise<number> {
   const shown = factsOf(context, await context.client.snapshot().catch(() => undefined))
