@@ -35,7 +35,9 @@ async function makeHome(state: string): Promise<void> {
   await mkdir(join(state, 'plugins/node_modules/one'), { recursive: true })
   await writeFile(join(state, 'identity.key'), 'a key')
   await writeFile(join(state, 'identity.id'), 'a peer\n')
-  await writeFile(join(state, 'config.toml'), 'tasks = []\n')
+  // As those do who keep their config elsewhere.
+  await writeFile(`${state}.toml`, 'tasks = []\n')
+  await symlink(`${state}.toml`, join(state, 'config.toml'))
   await writeFile(join(state, 'plugins/node_modules/one/index.js'), '')
   await symlink('one', join(state, 'plugins/node_modules/two'))
   await writeFile(join(state, 'lock'), 'of a process')
@@ -86,6 +88,7 @@ const filesIn = async (folder: string): Promise<string[]> =>
 test('a restored home has the checkpoints, databases, identity, config and plugins, and nothing else', async () => {
   const { manifest } = await restored('home.tar', 'again')
   expect(manifest.peerId).toBe('a peer')
+  expect(await readFile(join(root, 'again/config.toml'), 'utf8')).toBe('tasks = []\n')
   const files = await filesIn('again')
   expect(files.filter((name) => !name.startsWith('store/'))).toEqual([
     ...['1-step-3', '2-step-7'].flatMap((name) =>
@@ -211,8 +214,11 @@ describe('nothing is restored', () => {
 test('what is there is moved aside, whole, when told to; the identity stays out when told to', async () => {
   await makeHome(join(root, 'old'))
   await writeFile(join(root, 'old/identity.key'), 'an older key')
+  await writeFile(join(root, 'old.toml'), 'an older config')
   const { aside } = await restored('home.tar', 'old', { replace: true, withoutIdentity: true })
   expect(await readFile(join(aside!, 'identity.key'), 'utf8')).toBe('an older key')
+  expect(await readFile(join(aside!, 'config.toml'), 'utf8')).toBe('an older config')
+  expect(await readFile(join(root, 'old/config.toml'), 'utf8')).toBe('tasks = []\n')
   expect(await readdir(join(root, 'old'))).toEqual(
     expect.arrayContaining(['checkpoints', 'config.toml', 'plugins', 'store']),
   )

@@ -4,7 +4,7 @@
 // Of files that only grow, such as logs and runs, the bytes that are there now are taken. A checkpoint's folder is whole
 // from the moment it has its name. A LevelDB is more: see `freezeDatabase`.
 
-import { copyFile, link, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { copyFile, link, mkdir, readdir, readFile, realpath, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { PARTIAL } from '../atomic.ts'
 import { faultsIn } from '../database/level-files.ts'
@@ -67,13 +67,14 @@ export async function freeze(
 const present = (files: ReadonlyArray<Frozen | undefined>): Frozen[] =>
   files.filter((one) => one !== undefined)
 
-/** Undefined if it is not there. */
+/** Follows links, as for a config that is kept elsewhere. Undefined if it is not there. */
 async function held({ path, name, at }: { path: string; name: string; at: string }) {
   await mkdir(dirname(at), { recursive: true, mode: 0o700 })
   try {
-    // Links across disks, and to files that others own, are not allowed everywhere.
-    await link(path, at).catch((error) =>
-      errnoOf(error) === 'ENOENT' ? Promise.reject(error) : copyFile(path, at),
+    const real = await realpath(path)
+    // Hard links across disks, and to files that others own, are not allowed everywhere.
+    await link(real, at).catch((error) =>
+      errnoOf(error) === 'ENOENT' ? Promise.reject(error) : copyFile(real, at),
     )
     return { name, path: at, size: (await stat(at)).size }
   } catch (error) {

@@ -120,8 +120,11 @@ async function moveAside(
   await disk.makeDirectory(aside)
   for (const name of there) {
     if (name !== CONFIG) await disk.rename(join(state, name), join(aside, name))
-    // May be on another disk.
-    else await writeFileWhole({ path: join(aside, CONFIG), content: await contentOf(config, disk) }, { disk })
+    else {
+      // May be on another disk.
+      await writeFileWhole({ path: join(aside, CONFIG), content: await contentOf(config, disk) }, { disk })
+      await disk.unlink(config)
+    }
   }
   await disk.syncDirectory(aside)
   return true
