@@ -157,7 +157,7 @@ const settings = {
   'training.method': 'lora',
   'rollout.group_size': '2',
   'training.batch_groups': '1',
-  ...(isTiny ? { 'agents.max_tokens': '40000' } : {}),
+  ...(isTiny ? { 'agents.max_tokens': '20000' } : {}),
 }
 const node = await startNode(join(home, 'node'), [
   '--no-swarm',

@@ -127,7 +127,7 @@ function readTensor(bytes: Uint8Array, what: string): Float64Array {
     else if (field === 2) isSparse = true
     else if (field === 3 && wire === VARINT) type = from.uint32()
     else if (field === 4 && wire === VARINT) shape.push(from.int64Number())
-    else if (field === 4 && wire === BYTES) fields4(from.bytes(), shape)
+    else if (field === 4 && wire === BYTES) readPacked(from.bytes(), shape)
     else return false
     if (isSparse)
       throw invalid(`${what} is sparse: one value for each position can be learnt from, not several`)
@@ -142,7 +142,7 @@ function readTensor(bytes: Uint8Array, what: string): Float64Array {
 }
 
 /** Packed integers. */
-function fields4(bytes: Uint8Array, into: number[]): void {
+function readPacked(bytes: Uint8Array, into: number[]): void {
   const from = reader(bytes)
   while (from.pos < from.len) into.push(from.int64Number())
 }

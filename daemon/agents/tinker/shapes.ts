@@ -61,7 +61,6 @@ export const SAVE_WEIGHTS = z.object({
   overwrite: z.boolean().default(false),
   user_metadata: metadata,
 })
-export type SaveBody = z.infer<typeof SAVE_WEIGHTS>
 
 export const SAVE_FOR_SAMPLER = z.object({
   model_id: id,

@@ -29,7 +29,8 @@ export interface Trainee {
   step(options: StepOptions): Promise<number>
   snapshot(): Snapshot
   sample(request: SampleRequest, snapshot: Snapshot, signal: AbortSignal): Promise<Samples>
-  save(folder: string): Promise<void>
+  /** `begin` gives the folder, when it is this call's turn. */
+  save(begin: () => Promise<string>): Promise<void>
   /** Goes on with the weights and the optimizer of another model, which it closes. */
   load(open: () => Promise<Model>): Promise<void>
   close(): Promise<void>
@@ -110,9 +111,9 @@ export function createTrainee(first: Model): Trainee {
         void turns.alone(() => underOld(snapshot))
       })
     },
-    save: (folder) =>
+    save: (begin) =>
       turns.alone(async () => {
-        await model.save(folder)
+        await model.save(await begin())
       }),
     load(open) {
       changes += 1

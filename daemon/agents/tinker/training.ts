@@ -42,7 +42,7 @@ const callId = (model: string, sequence: number): string => `${model}:${sequence
 export function createTraining({ registry, futures, saved, open, checkBase, onSnapshot }: Parts) {
   const begin: Begin = (model, sequence, run) => {
     const id = callId(model.id, sequence)
-    // The call takes its turn when it comes, not when the model is open.
+    // Calls take their turns in the order in which they came, as soon as the model is open.
     futures.begin(id, () => model.ready.then(run))
     return { request_id: id, model_id: model.id }
   }
@@ -130,8 +130,7 @@ function savingCalls(
       const model = registry.model(model_id)
       const place = { run: model.id, kind: 'weights', name } as const
       return begin(model, seq_id, async (trainee) => {
-        const folder = await saved.begin(place, body)
-        await trainee.save(folder)
+        await trainee.save(() => saved.begin(place, body))
         const about = { base: model.base, rank: trainee.rank, metadata: body.user_metadata }
         return { json: { type: 'save_weights', path: await saved.end(place, about) } }
       })
@@ -150,8 +149,7 @@ function savingCalls(
           return { json: { type, sampling_session_id: id } }
         }
         const place = { run: model.id, kind: 'sampler_weights', name } as const
-        const folder = await saved.begin(place, { overwrite: true })
-        await trainee.save(folder)
+        await trainee.save(() => saved.begin(place, { overwrite: true }))
         const about = { base: model.base, rank: trainee.rank, metadata: body.user_metadata }
         const path = await saved.end(place, about)
         onSnapshot(path, { trainee, snapshot })

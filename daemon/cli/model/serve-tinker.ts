@@ -31,7 +31,7 @@ export async function serveTinker(context: Context, config: Config): Promise<Ser
   const found = await locateModel(context, config.model.path)
   const directory = join(paths.state, 'tinker')
   const tokenizer = await tokenizerFolder(found.directory, join(directory, 'tokenizer'))
-  const names = [...new Set([nameForClients(found.name), found.name, tokenizer])]
+  const names = [...new Set([nameForClients(found.name), config.model.path, found.name, tokenizer])]
   const { url, close } = await openTinker(
     { listen: config.serve.listen ?? DEFAULT_LISTEN, directory: join(directory, 'runs'), names, tokenizer },
     {
