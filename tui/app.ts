@@ -1,12 +1,11 @@
 // Joins the user, the store and the picture: inputs go to the desk (desk.ts), and what it and the store hold is drawn,
 // once for all that arrived together. Knows nothing about sockets or terminals. The layout is in picture.ts.
 
-import { narrow } from './data/inert.ts'
 import { createDesk, type DeskProps, type Size } from './desk.ts'
 import { picture } from './picture.ts'
 import type { Input } from './screen/decode.ts'
 import { TABS } from './tabs/index.ts'
-import { PROMPT } from './typing.ts'
+import { lineRow } from './typing.ts'
 import type { Block } from './widgets/panel.ts'
 
 export interface AppProps extends DeskProps {
@@ -43,7 +42,8 @@ export function createApp(props: AppProps, { show }: { show(rows: Block): void }
         tab,
         frozen: frozen !== undefined,
         position: replay?.position(),
-        note: line ? `${PROMPT[line.kind]}${narrow(line.text)}_` : note,
+        note: line ? lineRow(line, size.columns) : note === undefined ? undefined : ['bold', ` ${note}`],
+        candidates: line?.candidates ?? [],
       }),
     )
     desk.drawn()
@@ -59,6 +59,7 @@ export function createApp(props: AppProps, { show }: { show(rows: Block): void }
     take(input) {
       if (input.type === 'key') desk.press(input)
       else if (input.type === 'paste') desk.paste(input.text)
+      else desk.point(input)
     },
     resize(next) {
       size = next

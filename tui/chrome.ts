@@ -44,10 +44,21 @@ function shareDone({ phases: [phase] = [] }: Snapshot): string {
   return phase?.fraction === undefined ? '' : ` ${percent(phase.fraction, 0)}`
 }
 
+const labelsOf = (tabs: readonly Tab[], columns: number): string[] =>
+  tabs.map(({ title, short }, i) => `${i + 1} ${columns >= 100 ? title : short}`)
+
+/** The tab whose name is at this column of the bar. */
+export function tabAt(tabs: readonly Tab[], columns: number, column: number): number | undefined {
+  let left = 1
+  for (const [i, label] of labelsOf(tabs, columns).entries()) {
+    if (column >= left && column < left + label.length + 2) return i
+    left += label.length + 3
+  }
+  return undefined
+}
+
 export function tabBar(tabs: readonly Tab[], current: number, columns: number): Row {
-  const name = columns >= 100 ? (tab: Tab) => tab.title : (tab: Tab) => tab.short
-  const pieces = tabs.map((tab, i): Piece => {
-    const label = `${i + 1} ${name(tab)}`
+  const pieces = labelsOf(tabs, columns).map((label, i): Piece => {
     return i === current ? ['bold', `[${label}]`] : ` ${label} `
   })
   return spread([' ', ...pieces.flatMap((p) => [p, ' '])], columns >= 100 ? '? help ' : '? ', columns)
@@ -57,7 +68,7 @@ interface FooterFacts {
   frozen: boolean
   contact: View['contact']
   intervalMs: number
-  note: string | undefined
+  note: Row | undefined
   columns: number
   position: ReplayPosition | undefined
   theme: Theme
@@ -67,7 +78,7 @@ interface FooterFacts {
 
 export function footer(tab: Tab, number: number, facts: FooterFacts): Row {
   const { frozen, contact, intervalMs, note, columns, position, boxed } = facts
-  if (note) return [' ', ['bold', note]]
+  if (note) return note
   if (position) return slider(position, facts)
   const right = frozen
     ? 'frozen '

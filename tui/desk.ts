@@ -1,19 +1,22 @@
 // What keys do: the current tab, the cursor, the line being typed, what covers the body. It draws nothing and knows no
 // terminal. Keys take effect at once, one after another, however long a picture takes.
 
+import { actionsOf } from './actions.ts'
+import { tabAt } from './chrome.ts'
 import { changesNode, OWN_COMMANDS, type Reply, type TopCommand } from './commands.ts'
 import { narrow } from './data/inert.ts'
 import type { Replay } from './data/replay.ts'
 import type { Store, View } from './data/store.ts'
 import { helpRows } from './help.ts'
-import { type Action, actionOf } from './keys.ts'
-import type { Key } from './screen/decode.ts'
+import { actionOf } from './keys.ts'
+import type { Key, Mouse } from './screen/decode.ts'
 import type { Theme } from './screen/theme.ts'
 import { TABS } from './tabs/index.ts'
 import type { Tab, TabUi } from './tabs/tab.ts'
-import { type Line, type LineKind, openLine, typeKey } from './typing.ts'
+import { type Line, type LineKind, openLine, textOf, typeKey } from './typing.ts'
 import { lastRow } from './widgets/pager.ts'
 import type { Row } from './widgets/row.ts'
+import { type Order, orderBy } from './widgets/table.ts'
 import { wrapText } from './widgets/wrap.ts'
 
 export interface DeskProps {
@@ -22,12 +25,15 @@ export interface DeskProps {
   size: Size
   /** The store, if it replays a recorded run. */
   replay?: Replay | undefined
+  /** Whether the mouse acts on the screen at first; otherwise it selects text. */
+  mouse: boolean
   /** Disables everything that changes the node. */
   readOnly: boolean
   commands: readonly TopCommand[]
   onDetach: () => void
   onSuspend: () => void
   onRepaint: () => void
+  onMouse: (on: boolean) => void
   /** Runs a waggle command. */
   onCommand: (line: string) => Promise<Reply>
   /** Copies text to the terminal's clipboard. */
@@ -40,6 +46,7 @@ const FRESH: TabUi = {
   cursor: 0,
   open: false,
   sort: 0,
+  order: undefined,
   filter: '',
   search: '',
   minutes: 0,
@@ -48,23 +55,28 @@ const FRESH: TabUi = {
   steps: false,
   wrap: false,
 }
-const WINDOWS = [0, 5, 15, 60, 360, 1440]
 const HISTORY = 50
+const WHEEL_ROWS = 3
+/** Below the header and the tabs. */
+const BODY_ROW = 2
+const MAX_FILTER = 200
 
 /** What the screen shows, besides the node. */
-interface DeskState {
+export interface DeskState {
   tab: number
   uis: readonly TabUi[]
   frozen: View | undefined
   over: Over | undefined
   note: string | undefined
   line: Line | undefined
+  mouse: boolean
 }
 
 export interface Desk {
   readonly state: DeskState
   press(key: Key): void
   paste(text: string): void
+  point(mouse: Mouse): void
   /** The current state has been drawn: only now can a question be answered. */
   drawn(): void
 }
@@ -85,6 +97,7 @@ export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): 
     over: undefined,
     note: undefined,
     line: undefined,
+    mouse: props().mouse,
   }
   let asking: { yes(): void; isShown: boolean } | undefined
   let history: string[] = []
@@ -97,10 +110,8 @@ export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): 
     ui: state.uis[state.tab]!,
     view: state.frozen ?? store.view(),
   })
-  const bodyHeight = (): number => {
-    const { columns, rows } = props().size
-    return rows - (columns >= 80 && rows >= 24 ? 4 : 2)
-  }
+  const isBoxed = (): boolean => props().size.columns >= 80 && props().size.rows >= 24
+  const bodyHeight = (): number => props().size.rows - (isBoxed() ? 4 : 2)
   const change = (part: Partial<TabUi>) =>
     set({ uis: state.uis.map((old, i) => (i === state.tab ? { ...old, ...part } : old)) })
   const move = (by: number) => {
@@ -112,10 +123,12 @@ export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): 
     const to = Math.min(last, here().ui.cursor) + (here().current.upward ? -by : by)
     change({ cursor: Math.min(last, Math.max(0, to)), inner: 0 })
   }
+  const pageRows = (): number => Math.max(1, bodyHeight() - 3)
   const goTo = (next: number) => {
     set({ over: undefined })
     if (TABS[next]) set({ tab: next })
   }
+  const order = (): Order | undefined => here().ui.order ?? here().current.order
   const find = (by: 1 | -1, search = here().ui.search) => {
     const at = here().current.find?.(here().view, { ...here().ui, search }, by)
     if (at !== undefined) change({ cursor: at, search })
@@ -192,89 +205,16 @@ export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): 
           : here().ui[kind === 'search' && here().current.searches ? 'search' : 'filter'],
       ),
     })
-  const finish = ({ kind, text }: Line) => {
+  const finish = (line: Line) => {
+    const [kind, text] = [line.kind, textOf(line)]
     if (kind === 'command') command(text.trim())
     else if (kind === 'search' && here().current.searches) find(1, text)
   }
-  const peer = () => here().current.peer?.(here().view, here().ui)
-
-  const act: Record<Action, () => void> = {
-    tab1: () => goTo(0),
-    tab2: () => goTo(1),
-    tab3: () => goTo(2),
-    tab4: () => goTo(3),
-    tab5: () => goTo(4),
-    tab6: () => goTo(5),
-    nextTab: () => goTo((state.tab + 1) % TABS.length),
-    previousTab: () => goTo((state.tab + TABS.length - 1) % TABS.length),
-    down: () => move(1),
-    up: () => move(-1),
-    pageDown: () => move(10),
-    pageUp: () => move(-10),
-    top: () => move(Number.NEGATIVE_INFINITY),
-    bottom: () => move(Number.POSITIVE_INFINITY),
-    open: () => (state.over ? set({ over: undefined }) : change({ open: !here().ui.open, inner: 0 })),
-    back: () =>
-      state.over
-        ? set({ over: undefined })
-        : here().ui.open
-          ? change({ open: false })
-          : change({ filter: '', search: '' }),
-    left: () => change({ inner: Math.max(0, here().ui.inner - 1) }),
-    right: () => change({ inner: here().ui.inner + 1 }),
-    sort: () => change({ sort: here().ui.sort + 1 }),
-    search: () => openFor('search'),
-    filter: () => openFor('filter'),
-    next: () => (here().current.searches ? find(1) : move(1)),
-    previous: () => (here().current.searches ? find(-1) : move(-1)),
-    command: () => openFor('command'),
-    copy: () => {
-      const text = here().current.copied?.(here().view, here().ui) ?? here().view.snapshot?.node.peerId
-      if (text === undefined) return
-      props().onCopy(text)
-      set({ note: `copied ${text}` })
-    },
-    export: () => {
-      const { kind, text } = here().current.exported?.(here().view, here().ui) ?? {
-        kind: 'txt',
-        text: undefined,
-      }
-      try {
-        set({ note: `wrote ${props().onExport(`${here().current.title.toLowerCase()}.${kind}`, text)}` })
-      } catch (error) {
-        set({ note: (error as Error).message })
-      }
-    },
-    mute: () => {
-      const { id, name, muted } = peer() ?? {}
-      if (id) ask(`${muted ? 'Unmute' : 'Mute'} ${name}:`, `peers ${muted ? 'unmute' : 'mute'} ${id}`)
-    },
-    dial: () => {
-      const { id, name, address } = peer() ?? {}
-      if (id) ask(`Connect to ${name}:`, `join ${address ?? id}`)
-    },
-    wrap: () => change({ wrap: !here().ui.wrap }),
-    follow: () => (here().current.upward ? change({ cursor: 0, open: false }) : undefined),
-    logarithm: () => change({ logarithm: !here().ui.logarithm }),
-    axis: () => change({ steps: !here().ui.steps }),
-    freeze: () => (replay ? replay.toggle() : set({ frozen: state.frozen ? undefined : store.view() })),
-    earlier: () => replay?.move(-0.02),
-    later: () => replay?.move(0.02),
-    slower: () => replay?.faster(0.5),
-    faster: () => replay?.faster(2),
-    wider: () =>
-      change({ minutes: WINDOWS[Math.min(WINDOWS.length - 1, WINDOWS.indexOf(here().ui.minutes) + 1)]! }),
-    narrower: () => change({ minutes: WINDOWS[Math.max(0, WINDOWS.indexOf(here().ui.minutes) - 1)]! }),
-    pause: () => {
-      const paused = store.view().snapshot?.state !== 'PAUSED'
-      ask(paused ? 'Pause training:' : 'Resume training:', paused ? 'pause' : 'resume')
-    },
-    help: () => (state.over?.title === 'Keys' ? set({ over: undefined }) : help()),
-    reconnect: store.reconnect,
-    repaint: () => props().onRepaint(),
-    suspend: () => props().onSuspend(),
-    detach: () => (state.over ? set({ over: undefined }) : props().onDetach()),
-  }
+  const act = actionsOf({
+    props,
+    state: () => state,
+    ...{ set, here, change, order, pageRows, move, goTo, find, openFor, ask, help },
+  })
 
   const press = ({ name, text }: Key) => {
     if (name === 'ctrl-c') return props().onDetach()
@@ -298,14 +238,16 @@ export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): 
         return
       }
       // A filter takes effect while it is typed.
-      if (filters) change({ filter: typed.line.text.slice(0, 60), cursor: 0 })
+      if (filters) change({ filter: textOf(typed.line).slice(0, MAX_FILTER), cursor: 0 })
       set({ line: typed.state === 'done' ? undefined : typed.line })
       if (typed.state === 'done') finish(typed.line)
       return
     }
     set({ note: undefined })
+    const column = here().current.columns?.find(({ key }) => key === name)
+    if (column && !state.over) return change({ order: orderBy(order(), column.title), cursor: 0 })
     const action = actionOf(name)
-    if (action) act[action]()
+    if (action) act[action](name)
   }
 
   return {
@@ -319,6 +261,23 @@ export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): 
       if (!state.line) return set({ note: 'pasted text is not taken as keys; type : first for a command' })
       const plain = text.split(/[\r\n]/)[0]!.replaceAll(/\p{Cc}/gu, '')
       press({ name: '', text: plain })
+    },
+    point({ did, column, row }) {
+      if (asking || state.line) return
+      if (did !== 'press') return move(did === 'wheelUp' ? -WHEEL_ROWS : WHEEL_ROWS)
+      if (!isBoxed()) return
+      const { columns } = props().size
+      const tab = row === 1 ? tabAt(TABS, columns, column) : undefined
+      if (tab !== undefined) return goTo(tab)
+      if (state.over) return
+      const { current, ui, view } = here()
+      const body = { view, ui, columns, rows: bodyHeight(), theme: props().theme }
+      const hit = current.hit?.(body, column, row - BODY_ROW)
+      if (!hit) return
+      if ('column' in hit) return change({ order: orderBy(order(), hit.column), cursor: 0 })
+      // Pressed again, it opens; a line of the log at once, since it moves to the end.
+      const again = hit.item === ui.cursor
+      change({ cursor: hit.item, inner: 0, open: again ? !ui.open : current.upward === true || ui.open })
     },
     drawn() {
       if (asking) asking.isShown = true

@@ -3,7 +3,9 @@
 import { OWN_COMMANDS, type TopCommand } from './commands.ts'
 import { KEYS } from './keys.ts'
 import type { Tab } from './tabs/tab.ts'
+import { TYPING_KEYS } from './typing.ts'
 import { cell, type Row } from './widgets/row.ts'
+import { wrapText } from './widgets/wrap.ts'
 
 export function helpRows(tab: Tab, commands: readonly TopCommand[], width: number): Row[] {
   const across = width >= 76 ? 2 : 1
@@ -19,8 +21,28 @@ export function helpRows(tab: Tab, commands: readonly TopCommand[], width: numbe
     [['bold', `${tab.title}  `], tab.keys],
     '',
     ...lines,
+    ...columnRows(tab, width),
+    '',
+    [['bold', 'Mouse']],
+    'wheel      scroll',
+    'click      a tab; a row, and again for its details; the title of a column, to sort by it',
+    '',
+    [['bold', 'While typing']],
+    ...TYPING_KEYS.map(([keys, does]) => `${cell(keys, 10)} ${does}`),
+    '',
+    [['bold', 'After / and &']],
+    'words      a regular expression; upper and lower case are alike',
+    '!words     what does not match',
     '',
     [['bold', 'After : ']],
     ...all.map(({ name, summary }) => `${cell(name, 11)} ${summary}`),
   ]
+}
+
+/** The keys that sort the table of a tab. */
+function columnRows({ columns = [] }: Tab, width: number): Row[] {
+  const keyed = columns.filter(({ key }) => key !== undefined)
+  if (keyed.length === 0) return []
+  const list = keyed.map(({ title, key }) => `${key} ${title.toLowerCase()}`).join('  ')
+  return ['', [['bold', 'Sort by'], '  the same key again: from the other end'], ...wrapText(list, width)]
 }

@@ -1,18 +1,15 @@
 // All keys, defined once: the app acts on them, the help page lists them.
 
 export type Action =
-  | 'tab1'
-  | 'tab2'
-  | 'tab3'
-  | 'tab4'
-  | 'tab5'
-  | 'tab6'
+  | 'tab'
   | 'nextTab'
   | 'previousTab'
   | 'down'
   | 'up'
   | 'pageDown'
   | 'pageUp'
+  | 'halfDown'
+  | 'halfUp'
   | 'top'
   | 'bottom'
   | 'open'
@@ -21,6 +18,8 @@ export type Action =
   | 'wider'
   | 'narrower'
   | 'sort'
+  | 'reverse'
+  | 'mouse'
   | 'filter'
   | 'search'
   | 'next'
@@ -57,18 +56,15 @@ interface KeyBinding {
 }
 
 export const KEYS: readonly KeyBinding[] = [
-  { action: 'tab1', shown: '1', does: 'Overview', input: ['1'] },
-  { action: 'tab2', shown: '2', does: 'Swarm', input: ['2'] },
-  { action: 'tab3', shown: '3', does: 'Rollouts', input: ['3'] },
-  { action: 'tab4', shown: '4', does: 'Training', input: ['4'] },
-  { action: 'tab5', shown: '5', does: 'Plugins', input: ['5'] },
-  { action: 'tab6', shown: '6', does: 'Logs', input: ['6'] },
+  { action: 'tab', shown: '1-6', does: 'the tab of that number', input: ['1', '2', '3', '4', '5', '6'] },
   { action: 'nextTab', shown: 'Tab', does: 'next tab', input: ['tab'] },
   { action: 'previousTab', shown: 'Shift-Tab', does: 'previous tab', input: ['shift-tab'] },
   { action: 'down', shown: 'j', does: 'down', input: ['j', 'downArrow'] },
   { action: 'up', shown: 'k', does: 'up', input: ['k', 'upArrow'] },
-  { action: 'pageDown', shown: 'PgDn', does: 'page down', input: ['pageDown'] },
-  { action: 'pageUp', shown: 'PgUp', does: 'page up', input: ['pageUp'] },
+  { action: 'pageDown', shown: 'PgDn', does: 'page down', input: ['pageDown', 'ctrl-f'] },
+  { action: 'pageUp', shown: 'PgUp', does: 'page up', input: ['pageUp', 'ctrl-b'] },
+  { action: 'halfDown', shown: 'Ctrl-D', does: 'half a page down', input: ['ctrl-d'] },
+  { action: 'halfUp', shown: 'Ctrl-U', does: 'half a page up', input: ['ctrl-u'] },
   { action: 'top', shown: 'g', does: 'to the start', input: ['g', 'home'] },
   { action: 'bottom', shown: 'G', does: 'to the end', input: ['G', 'end'] },
   { action: 'open', shown: 'Enter', does: 'details', input: ['return'] },
@@ -76,11 +72,12 @@ export const KEYS: readonly KeyBinding[] = [
   { action: 'left', shown: 'h', does: 'left, earlier', input: ['h', 'leftArrow'] },
   { action: 'right', shown: 'l', does: 'right, later', input: ['l', 'rightArrow'] },
   { action: 'sort', shown: 's', does: 'sort by the next column', input: ['s'] },
+  { action: 'reverse', shown: 'S', does: 'the same column, in the other order', input: ['S'] },
   { action: 'search', shown: '/', does: 'find; in lists, filter', input: ['/'] },
-  { action: 'filter', shown: '&', does: 'filter', input: ['&'] },
+  { action: 'filter', shown: '&', does: 'filter by an expression; ! inverts', input: ['&'] },
   { action: 'next', shown: 'n', does: 'next match', input: ['n'] },
   { action: 'previous', shown: 'N', does: 'previous match', input: ['N'] },
-  { action: 'command', shown: ':', does: 'a command, such as :peers or :set; Tab completes', input: [':'] },
+  { action: 'command', shown: ':', does: 'a command; Tab completes it', input: [':'] },
   { action: 'freeze', shown: 'Space', does: 'freeze the screen', input: [' '] },
   { action: 'wider', shown: '+', does: 'longer time span on charts', input: ['+', '='] },
   { action: 'narrower', shown: '-', does: 'shorter time span on charts', input: ['-'] },
@@ -92,12 +89,13 @@ export const KEYS: readonly KeyBinding[] = [
   { action: 'axis', shown: 'x', does: 'charts over time or steps', input: ['x'] },
   { action: 'wrap', shown: 'w', does: 'wrap long log lines or not', input: ['w'] },
   { action: 'follow', shown: 'f', does: 'follow the log', input: ['f'] },
-  { action: 'copy', shown: 'c', does: 'copy the ID (to the clipboard, OSC 52)', input: ['c', 'y'] },
+  { action: 'copy', shown: 'c', does: 'copy the ID to the clipboard', input: ['c', 'y'] },
   { action: 'export', shown: 'e', does: 'export what is shown to a file', input: ['e'] },
   { action: 'mute', shown: 'm', does: 'mute or unmute a peer (asks first)', input: ['m'] },
   { action: 'dial', shown: 'd', does: 'connect to a peer (asks first)', input: ['d'] },
   { action: 'pause', shown: 'p', does: 'pause or resume training (asks first)', input: ['p'] },
   { action: 'reconnect', shown: 'r', does: 'reconnect to the daemon now', input: ['r'] },
+  { action: 'mouse', shown: 'M', does: 'mouse on or off; off, it selects text', input: ['M'] },
   { action: 'repaint', shown: 'Ctrl-L', does: 'redraw the screen', input: ['ctrl-l'] },
   { action: 'suspend', shown: 'Ctrl-Z', does: 'suspend; `fg` returns here', input: ['ctrl-z'] },
   { action: 'help', shown: '?', does: 'this help', input: ['?'] },

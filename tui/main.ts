@@ -13,12 +13,14 @@ import { readInputs } from './screen/decode.ts'
 import { createSink } from './screen/sink.ts'
 import { keepHeapSmall } from './screen/small-heap.ts'
 import { createTerminal, type TerminalStream } from './screen/terminal.ts'
-import { createTheme } from './screen/theme.ts'
+import { createTheme, type ThemeName } from './screen/theme.ts'
 
 interface TopOptions {
   intervalMs: number
   ascii: boolean
   color: boolean
+  theme: ThemeName
+  mouse: boolean
   env: Record<string, string | undefined>
   host?: string
   readOnly: boolean
@@ -56,6 +58,7 @@ export async function runTop(
   const terminal = createTerminal({
     stdout,
     stdin,
+    mouse: options.mouse,
     sink,
     process,
     onSize: () => app.resize(sink),
@@ -72,6 +75,8 @@ export async function runTop(
       onDetach: () => finish(0),
       onSuspend: () => terminal.suspend(),
       onRepaint: () => sink.repaint(),
+      onMouse: terminal.mouse,
+      mouse: options.mouse,
       readOnly: options.readOnly,
       commands: options.commands,
       onCommand,

@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { PRESET_NAMES, PRESETS } from './presets.ts'
 import { RECIPE_NAMES, RECIPES } from './recipes/index.ts'
-import { agents, control, serve } from './sections/access.ts'
+import { agents, control, screen, serve } from './sections/access.ts'
 import { limits } from './sections/limits.ts'
 import { engine, model, sampler } from './sections/model.ts'
 import { node, swarm } from './sections/network.ts'
@@ -74,6 +74,7 @@ export const configSchema = z.strictObject({
   eval: evaluation.prefault({}).describe('held-out evaluation'),
   swarm: swarm.prefault({}).describe('the network of peers'),
   control: control.prefault({}).describe('the control API'),
+  screen: screen.prefault({}).describe('`waggle top`'),
   serve: serve.prefault({}).describe('answers that are not trained on'),
   agents: agents.prefault({}).describe("the agents' gateway"),
   environments: z.array(environment).max(16).default([]).describe('environments that others serve'),

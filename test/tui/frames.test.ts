@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { KEYS } from '../../tui/keys.ts'
 import { TABS } from '../../tui/tabs/index.ts'
+import { TYPING_KEYS } from '../../tui/typing.ts'
 import { createScriptedNode, OTHER } from '../control/scripted-node.ts'
 import { until } from './screen.ts'
 import { show } from './show.ts'
@@ -393,6 +395,68 @@ describe('keys', () => {
     expect(text).not.toContain('three apples')
   })
 
+  test('the wheel scrolls, a press chooses a tab and a row, and again opens it', async () => {
+    const screen = await show({ columns: 100, rows: 30 })
+    const mouse = (button: number, column: number, row: number) =>
+      screen.press(`\u001b[<${button};${column + 1};${row + 1}M\u001b[<${button};${column + 1};${row + 1}m`)
+    const at = (text: string[], what: string) => {
+      const row = text.findIndex((line) => line.includes(what))
+      return [text[row]!.indexOf(what), row] as const
+    }
+    await mouse(0, ...at(await screen.emulator.text(), '6 Logs'))
+    expect((await screen.emulator.text())[1]).toContain('[6 Logs]')
+    await mouse(0, ...at(await screen.emulator.text(), '5 Plugins'))
+    const plugins = await screen.emulator.text()
+    await mouse(0, ...at(plugins, 'NAME'))
+    expect((await screen.emulator.text())[2]).toContain('sort: name')
+    await mouse(0, ...at(await screen.emulator.text(), 'NAME'))
+    expect((await screen.emulator.text())[2]).toContain('sort: name, reversed')
+    const before = (await screen.emulator.text()).findIndex((row) => row.includes('▸'))
+    await mouse(65, 5, 5)
+    const after = (await screen.emulator.text()).findIndex((row) => row.includes('▸'))
+    expect(after).toBeGreaterThan(before)
+    await mouse(0, 5, before)
+    expect((await screen.emulator.text()).findIndex((row) => row.includes('▸'))).toBe(before)
+    await screen.press('2')
+    await mouse(0, ...at(await screen.emulator.text(), 'spry-elk'))
+    expect((await screen.emulator.text()).join('\n')).toContain(`id ${OTHER}`)
+  })
+
+  test('M gives the mouse back to the terminal, and takes it again', async () => {
+    const screen = await show({ columns: 100, rows: 30 })
+    await screen.press('M')
+    expect((await screen.emulator.text()).at(-1)).toContain('mouse off')
+    await screen.press('M')
+    expect(screen.acted).toEqual(['mouse false', 'mouse true'])
+  })
+
+  test('the key of a column sorts by it, S turns it round', async () => {
+    const screen = await show({ columns: 100, rows: 30 })
+    await screen.press('2U')
+    expect((await screen.emulator.text())[2]).toContain('sort: used')
+    await screen.press('U')
+    expect((await screen.emulator.text())[2]).toContain('sort: used, reversed')
+    await screen.press('S')
+    expect((await screen.emulator.text())[2]).not.toContain('reversed')
+  })
+
+  test('an expression that is wrong says so and hides nothing; ! inverts', async () => {
+    const screen = await show({ columns: 100, rows: 30 })
+    await screen.press('5/(')
+    expect((await screen.emulator.text())[2]).toContain('not an expression')
+    expect((await screen.emulator.text()).join('\n')).toContain('grpo')
+    await screen.press('\u0015!grpo')
+    expect((await screen.emulator.text()).join('\n')).not.toMatch(/ grpo /)
+  })
+
+  test('candidates stand above the line that is typed', async () => {
+    const screen = await show({ columns: 100, rows: 30 })
+    await screen.press(':p\t')
+    expect((await screen.emulator.text()).slice(-2)).toEqual([' peers  pause  plugins', ' :p_'])
+    await screen.press('e')
+    expect((await screen.emulator.text()).at(-2)).toMatch(/^─+$/)
+  })
+
   test('help scrolls, so that no key is out of reach', async () => {
     const screen = await show({ columns: 60, rows: 15 })
     await screen.press('?')
@@ -417,6 +481,16 @@ describe('keys', () => {
     const text = await screen.emulator.text()
     expect(text[0]).toContain('step 5')
     expect(text.at(-1)).toContain('frozen')
+  })
+
+  test('help names every key, of tables and of lines too', async () => {
+    const screen = await show({ columns: 100, rows: 90 })
+    await screen.press('2?')
+    const all = (await screen.emulator.text()).join('\n')
+    for (const { shown, does } of KEYS) expect(all).toContain(`${shown.padEnd(10)} ${does}`)
+    for (const { key, title } of TABS[1]!.columns!)
+      if (key) expect(all).toContain(`${key} ${title.toLowerCase()}`)
+    for (const [keys] of TYPING_KEYS) expect(all).toContain(keys)
   })
 
   test('? explains every key', async () => {

@@ -70,6 +70,8 @@ export async function show({
     onDetach: () => acted.push('detach'),
     onSuspend: () => acted.push('suspend'),
     onRepaint: () => sink.repaint(),
+    onMouse: (on) => acted.push(`mouse ${on}`),
+    mouse: true,
     readOnly,
     commands: [
       { name: 'peers', summary: 'list peers', changes: ['mute', 'unmute'] },

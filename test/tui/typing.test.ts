@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { changesNode } from '../../tui/commands.ts'
-import { completed, type Line, openLine, typeKey } from '../../tui/typing.ts'
+import { completed, type Line, lineRow, openLine, textOf, typeKey } from '../../tui/typing.ts'
 
 const COMMANDS = [
   ...['peers', 'pause', 'plugins', 'pluck'].map((name) => ({ name })),
@@ -15,7 +15,7 @@ function typed(line: Line, ...names: string[]): Line | string {
     const next = typeKey(at, key(name), PARTS)
     if (next.state === 'given up') return next.state
     at = next.line
-    if (next.state === 'done') return `done ${at.text}`
+    if (next.state === 'done') return `done ${textOf(at)}`
   }
   return at
 }
@@ -31,32 +31,79 @@ test('Escape gives up, and so does taking away from nothing', () => {
   expect(typed(openLine('filter'), 'backspace')).toBe('given up')
 })
 
-test('Tab completes as far as it is certain', () => {
-  expect(completed('pe', COMMANDS)).toBe('peers ')
-  expect(completed('p', COMMANDS)).toBe('p')
-  expect(completed('pl', COMMANDS)).toBe('plu')
-  expect(completed('x', COMMANDS)).toBe('x')
-  expect(completed('peers mu', COMMANDS)).toBe('peers mu')
+test('Tab completes as far as it is certain, and has candidates where it is not', () => {
+  expect(completed('pe', COMMANDS)).toEqual({ text: 'peers ', candidates: [] })
+  expect(completed('p', COMMANDS)).toEqual({ text: 'p', candidates: ['peers', 'pause', 'plugins', 'pluck'] })
+  expect(completed('pl', COMMANDS)).toEqual({ text: 'plu', candidates: ['plugins', 'pluck'] })
+  expect(completed('x', COMMANDS)).toEqual({ text: 'x', candidates: [] })
+  expect(completed('peers mu', COMMANDS)).toEqual({ text: 'peers mu', candidates: [] })
 })
 
 test('Tab completes the keys that set takes', () => {
-  expect(completed('set ', COMMANDS)).toBe('set ')
-  expect(completed('set tr', COMMANDS)).toBe('set training.')
-  expect(completed('set training.l', COMMANDS)).toBe('set training.learning_rate=')
-  expect(completed('set training.batch_groups=4 ev', COMMANDS)).toBe(
+  expect(completed('set ', COMMANDS).candidates).toHaveLength(3)
+  expect(completed('set tr', COMMANDS).text).toBe('set training.')
+  expect(completed('set training.l', COMMANDS).text).toBe('set training.learning_rate=')
+  expect(completed('set training.batch_groups=4 ev', COMMANDS).text).toBe(
     'set training.batch_groups=4 eval.every_seconds=',
   )
 })
 
+test('Tab completes before the cursor, and candidates go with the next key', () => {
+  const middle = { ...openLine('command'), before: 'pl', after: ' x' }
+  expect(typed(middle, 'tab')).toMatchObject({ before: 'plu', after: ' x', candidates: ['plugins', 'pluck'] })
+  expect(typed(middle, 'tab', 'g')).toMatchObject({ before: 'plug', after: ' x', candidates: [] })
+})
+
+const CURSOR = { ...openLine('command'), before: 'set one', after: ' two' }
+
+test.each([
+  [['leftArrow'], 'set on', 'e two'],
+  [['rightArrow', 'rightArrow'], 'set one t', 'wo'],
+  [['ctrl-a', 'x'], 'x', 'set one two'],
+  [['home', 'leftArrow', 'ctrl-f'], 's', 'et one two'],
+  [['ctrl-e', 'rightArrow'], 'set one two', ''],
+  [['end', 'ctrl-b'], 'set one tw', 'o'],
+  [['ctrl-u'], '', ' two'],
+  [['ctrl-k'], 'set one', ''],
+  [['ctrl-w'], 'set ', ' two'],
+  [['alt-backspace', 'ctrl-w'], '', ' two'],
+  [['ctrl-leftArrow', 'alt-b'], '', 'set one two'],
+  [['alt-f'], 'set one two', ''],
+  [['delete', 'ctrl-d'], 'set one', 'wo'],
+  [['backspace'], 'set on', ' two'],
+])('the cursor: %j', (keys, before, after) => {
+  expect(typed(CURSOR, ...keys)).toMatchObject({ before, after })
+})
+
+test('a character of two code units is one for the cursor', () => {
+  expect(typed({ ...openLine('search'), before: 'a😀' }, 'leftArrow', 'leftArrow', 'delete')).toMatchObject({
+    before: '',
+    after: '😀',
+  })
+})
+
+test('the cursor is seen in a line of any length', () => {
+  const seen = (line: Line) =>
+    [lineRow(line, 20)]
+      .flat(2)
+      .filter((part) => !['bold', 'inverse'].includes(part as string))
+      .join('')
+  expect(seen(openLine('command', 'peers'))).toBe(' :peers_')
+  expect(seen({ ...openLine('filter'), before: 'ab', after: 'cd' })).toBe(' &abcd')
+  const long = seen({ ...openLine('filter'), before: 'x'.repeat(99), after: 'yz'.repeat(50) })
+  expect(long.length).toBeLessThanOrEqual(20)
+  expect(long).toMatch(/x+y/)
+})
+
 test('the arrows go through what was given before', () => {
-  expect(typed(openLine('command'), 'upArrow')).toMatchObject({ text: 'set a=1' })
-  expect(typed(openLine('command'), 'upArrow', 'upArrow', 'upArrow')).toMatchObject({ text: 'peers' })
-  expect(typed(openLine('command'), 'upArrow', 'downArrow')).toMatchObject({ text: '' })
+  expect(typed(openLine('command'), 'upArrow')).toMatchObject({ before: 'set a=1' })
+  expect(typed(openLine('command'), 'upArrow', 'upArrow', 'upArrow')).toMatchObject({ before: 'peers' })
+  expect(typed(openLine('command'), 'upArrow', 'downArrow')).toMatchObject({ before: '' })
 })
 
 test('a line is bounded', () => {
   const long = typeKey(openLine('command'), { name: 'x', text: 'x'.repeat(9999) }, PARTS)
-  expect(long).toMatchObject({ line: { text: 'x'.repeat(400) } })
+  expect(long).toMatchObject({ line: { before: 'x'.repeat(400) } })
 })
 
 test('what changes the node is known by its name or its first argument', () => {

@@ -5,7 +5,9 @@ import { writeSync } from 'node:fs'
 import type { Sink } from './sink.ts'
 
 const ENTER = '\u001b[?1049h\u001b[?25l\u001b[?7l\u001b[?2004h\u001b[0m\u001b[2J\u001b[H'
-const LEAVE = '\u001b[0m\u001b[?2026l\u001b[?2004l\u001b[?7h\u001b[?25h\u001b[?1049l'
+const MOUSE_ON = '\u001b[?1000h\u001b[?1006h'
+const MOUSE_OFF = '\u001b[?1006l\u001b[?1000l'
+const LEAVE = `${MOUSE_OFF}\u001b[0m\u001b[?2026l\u001b[?2004l\u001b[?7h\u001b[?25h\u001b[?1049l`
 
 export interface TerminalStream {
   write(text: string): unknown
@@ -26,12 +28,16 @@ export interface Terminal {
   leave(): void
   /** Ctrl-Z: restores the terminal, stops the process group, and redraws when it continues. */
   suspend(): void
+  /** Whether the terminal reports clicks and the wheel; otherwise it selects text. */
+  mouse(on: boolean): void
   close(): void
 }
 
 interface TerminalParts {
   stdout: TerminalStream
   stdin: TerminalInput
+  /** Whether the mouse is reported at first. */
+  mouse: boolean
   sink: Sink
   process: NodeJS.Process
   /** Called when the window has a new size, which the sink has taken. */
@@ -40,13 +46,22 @@ interface TerminalParts {
   onEnd: (signal: NodeJS.Signals) => void
 }
 
-export function createTerminal({ stdout, stdin, sink, process, onSize, onEnd }: TerminalParts): Terminal {
+export function createTerminal({
+  stdout,
+  stdin,
+  mouse,
+  sink,
+  process,
+  onSize,
+  onEnd,
+}: TerminalParts): Terminal {
   let entered = false
+  let reportsMouse = mouse
   const enter = (): void => {
     if (entered) return
     entered = true
     if (stdin.isTTY) stdin.setRawMode?.(true)
-    stdout.write(ENTER)
+    stdout.write(ENTER + (reportsMouse ? MOUSE_ON : ''))
     sink.open = true
     sink.repaint()
   }
@@ -97,6 +112,10 @@ export function createTerminal({ stdout, stdin, sink, process, onSize, onEnd }: 
       leave()
       // Stop the whole group, as the terminal does; otherwise npm and the shell keep waiting.
       process.kill(0, 'SIGTSTP')
+    },
+    mouse(on) {
+      reportsMouse = on
+      if (entered) stdout.write(on ? MOUSE_ON : MOUSE_OFF)
     },
     close() {
       leave()

@@ -81,7 +81,7 @@ const hue = (n: number) => [`${ESC}38;5;${n}m`, `${ESC}39m`] as const
 const basic = (n: number) => [`${ESC}${n}m`, `${ESC}39m`] as const
 
 type Codes = ReadonlyArray<readonly [string, string]>
-const PALETTES: Record<'none' | 'basic' | 'full', Record<Tone, Codes>> = {
+const PALETTES: Record<'none' | 'basic' | 'full' | 'light', Record<Tone, Codes>> = {
   none: {
     plain: [],
     bold: [BOLD],
@@ -109,20 +109,35 @@ const PALETTES: Record<'none' | 'basic' | 'full', Record<Tone, Codes>> = {
     second: [hue(214)],
     inverse: [INVERSE],
   },
+  // The same hues, dark enough to be read on white.
+  light: {
+    plain: [],
+    bold: [BOLD],
+    ok: [hue(25)],
+    attention: [hue(130)],
+    failure: [INVERSE, hue(160)],
+    second: [hue(130)],
+    inverse: [INVERSE],
+  },
 }
+
+/** `light` is for light backgrounds, `mono` has no colours. */
+export type ThemeName = 'default' | 'light' | 'mono'
 
 interface ThemeOptions {
   ascii: boolean
+  theme?: ThemeName
   color: boolean
   env: Record<string, string | undefined>
 }
 
-export function createTheme({ ascii, color, env }: ThemeOptions): Theme {
+export function createTheme({ ascii, theme = 'default', color, env }: ThemeOptions): Theme {
   const term = env.TERM ?? ''
   const locale = env.LC_ALL || env.LC_CTYPE || env.LANG || ''
   const plainGlyphs = ascii || term === 'linux' || (locale !== '' && !/utf-?8/i.test(locale))
   const many = /256|truecolor|24bit|direct/.test(`${term} ${env.COLORTERM ?? ''}`)
-  const palette = PALETTES[color ? (many ? 'full' : 'basic') : 'none']
+  const coloured = many ? (theme === 'light' ? 'light' : 'full') : 'basic'
+  const palette = PALETTES[color && theme !== 'mono' ? coloured : 'none']
   return {
     ascii: plainGlyphs,
     symbols: plainGlyphs ? ASCII : UNICODE,

@@ -11,6 +11,7 @@ import {
   type LogLevel,
 } from '../../protocol/api/index.ts'
 import type { View } from '../data/store.ts'
+import { filterNote, filterOf } from '../filter.ts'
 import type { Theme, Tone } from '../screen/theme.ts'
 import { panel } from '../widgets/panel.ts'
 import type { Piece, Row } from '../widgets/row.ts'
@@ -32,6 +33,10 @@ export const logs: Tab = {
   compact: (props): Row[] => [[['bold', titleOf(props)]], ...logRows({ ...props, rows: props.rows - 1 })],
   count: (view, ui) => eventsOf(view, ui).length,
   find,
+  hit(props, _column, row) {
+    const { item } = placedRows({ ...props, columns: props.columns - 4, rows: props.rows - 2 })[row - 1] ?? {}
+    return item === undefined ? undefined : { item }
+  },
   copied: (view, ui) => {
     const found = eventsOf(view, ui)
     const chosen = found[found.length - 1 - Math.min(ui.cursor, found.length - 1)]
@@ -57,31 +62,25 @@ const textOf = (event: Event): string => eventText(event) ?? event.type
 
 function eventsOf({ events }: View, ui: TabUi): Event[] {
   const limit = LOG_LEVELS.indexOf(LEVELS[ui.sort % LEVELS.length]!)
-  const wanted = ui.filter.toLowerCase()
-  return events.filter((event) => {
-    if (LOG_LEVELS.indexOf(eventLevel(event)) > limit) return false
-    return wanted === '' || textOf(event).toLowerCase().includes(wanted)
-  })
+  const { matches } = filterOf(ui.filter)
+  return events.filter(
+    (event) => LOG_LEVELS.indexOf(eventLevel(event)) <= limit && (ui.filter === '' || matches(textOf(event))),
+  )
 }
 
 /**
  * Searches from the cursor towards older lines with 1, newer ones with -1; the cursor counts from the newest.
  */
 function find(view: View, ui: TabUi, by: 1 | -1): number | undefined {
-  const wanted = ui.search.toLowerCase()
-  if (wanted === '') return undefined
+  const { matches, problem } = filterOf(ui.search)
+  if (ui.search === '' || problem) return undefined
   const found = eventsOf(view, ui)
   for (let at = ui.cursor + by; at >= 0 && at < found.length; at += by) {
-    if (
-      textOf(found[found.length - 1 - at]!)
-        .toLowerCase()
-        .includes(wanted)
-    )
-      return at
+    if (matches(textOf(found[found.length - 1 - at]!))) return at
   }
   // Falls back to the cursor's own line.
   const here = found[found.length - 1 - ui.cursor]
-  return here && textOf(here).toLowerCase().includes(wanted) ? ui.cursor : undefined
+  return here && matches(textOf(here)) ? ui.cursor : undefined
 }
 
 function titleOf({ view, ui }: TabProps): string {
@@ -89,25 +88,30 @@ function titleOf({ view, ui }: TabProps): string {
   const behind = Math.min(ui.cursor, Math.max(0, found.length - 1))
   const level = LEVELS[ui.sort % LEVELS.length]
   const place = behind === 0 ? 'following' : `${count(behind)} newer below`
-  return `Log  ${level} and up  ${place}${ui.filter ? `  only: ${ui.filter}` : ''}${ui.search ? `  find: ${ui.search}` : ''}`
+  return `Log  ${level} and up  ${place}${filterNote(ui.filter, 'only')}${filterNote(ui.search, 'find')}`
 }
 
-function logRows({ view, ui, columns, rows, theme }: TabProps): Row[] {
+const logRows = (props: TabProps): Row[] => placedRows(props).map(({ row }) => row)
+
+/** The rows of the log, and which event each is of, counted from the newest. */
+function placedRows({ view, ui, columns, rows, theme }: TabProps): Array<{ row: Row; item?: number }> {
   const found = eventsOf(view, ui)
-  if (found.length === 0) return ['nothing yet']
+  if (found.length === 0) return [{ row: ui.filter ? 'no line matches the filter' : 'nothing yet' }]
   const behind = Math.min(ui.cursor, found.length - 1)
   const chosen = found[found.length - 1 - behind]
   const detail = ui.open && chosen ? wrapText(JSON.stringify(chosen), columns).slice(0, MAX_WRAPPED) : []
   const room = Math.max(1, rows - (detail.length > 0 ? detail.length + 1 : 0))
-  const lines: Row[] = []
+  const lines: Array<{ row: Row; item?: number }> = []
   // Upwards from the newest visible line until the space is used up.
   for (let i = found.length - 1 - behind; i >= 0 && lines.length < room; i--) {
     const event = found[i]!
-    lines.unshift(...rowsOf(event, event === chosen && (behind > 0 || ui.open), ui, columns, theme))
+    const isChosen = event === chosen && (behind > 0 || ui.open)
+    const item = found.length - 1 - i
+    lines.unshift(...rowsOf(event, isChosen, ui, columns, theme).map((row) => ({ row, item })))
   }
   const shown = lines.slice(-room)
-  while (detail.length > 0 && shown.length < room) shown.push('')
-  return detail.length > 0 ? [...shown, '', ...detail] : shown
+  while (detail.length > 0 && shown.length < room) shown.push({ row: '' })
+  return detail.length > 0 ? [...shown, { row: '' }, ...detail.map((row) => ({ row }))] : shown
 }
 
 const HEAD = 17
@@ -131,17 +135,11 @@ function rowsOf(event: Event, chosen: boolean, ui: TabUi, columns: number, { sym
 
 /** Highlights the search text. */
 function marked(text: string, search: string): Piece[] {
-  if (search === '') return [text]
   const pieces: Piece[] = []
-  const lower = text.toLowerCase()
   let at = 0
-  for (
-    let next = lower.indexOf(search.toLowerCase());
-    next >= 0;
-    next = lower.indexOf(search.toLowerCase(), at)
-  ) {
-    pieces.push(text.slice(at, next), ['inverse', text.slice(next, next + search.length)])
-    at = next + search.length
+  for (const [start, end] of filterOf(search).found(text)) {
+    pieces.push(text.slice(at, start), ['inverse', text.slice(start, end)])
+    at = end
   }
   return [...pieces, text.slice(at)]
 }

@@ -40,8 +40,8 @@ export function compactOverview({ view, columns, rows, theme }: TabProps): Row[]
 }
 
 /** The whole node in one row. */
-export function oneLine({ view }: TabProps, note: string | undefined): Row {
-  if (note) return [['bold', note]]
+export function oneLine({ view }: TabProps, note: Row | undefined): Row {
+  if (note) return note
   const { snapshot } = view
   const state = view.contact === 'lost' ? 'LOST' : (snapshot?.state ?? 'STARTING')
   return [

@@ -12,19 +12,43 @@ import {
 } from '../../protocol/api/index.ts'
 import { peerName } from '../../protocol/text.ts'
 import type { View } from '../data/store.ts'
+import { filterNote, filterOf } from '../filter.ts'
 import type { Theme } from '../screen/theme.ts'
 import { type Block, beside, panel } from '../widgets/panel.ts'
 import type { Piece, Row } from '../widgets/row.ts'
-import { type Column, tableRows } from '../widgets/table.ts'
+import { type Column, orderNote, sorted, type TableOptions, tableHit, tableRows } from '../widgets/table.ts'
 import { wrapText } from '../widgets/wrap.ts'
 import { emptyText } from './overview-parts.ts'
 import type { Tab, TabProps, TabUi } from './tab.ts'
+
+const mean = (rewards: readonly number[]): number =>
+  rewards.reduce((a, b) => a + b, 0) / Math.max(1, rewards.length)
+const spreadOf = (rewards: readonly number[]): number => {
+  const m = mean(rewards)
+  return Math.sqrt(mean(rewards.map((r) => (r - m) ** 2)))
+}
+
+const COLUMNS: Array<Column<GroupView>> = [
+  { title: 'TASK', key: 'T', width: 12, grows: true, drop: 0, text: (g) => `${g.task}/${g.seed}` },
+  { title: 'BY', key: 'B', width: 8, drop: 2, text: (g) => (g.origin === 'own' ? 'own' : g.authorName) },
+  { title: 'R', key: 'R', width: 4, align: 'right', drop: 0, text: (g) => mean(g.rewards).toFixed(2) },
+  { title: 'SD', key: 'D', width: 4, align: 'right', drop: 1, text: (g) => spreadOf(g.rewards).toFixed(2) },
+  {
+    title: 'USE',
+    key: 'U',
+    width: 4,
+    drop: 3,
+    text: (g) => (g.used === undefined ? '-' : g.used ? 'yes' : 'no'),
+  },
+]
 
 export const rollouts: Tab = {
   title: 'Rollouts',
   short: 'Roll',
   series: [],
   groups: true,
+  columns: COLUMNS,
+  kinds: true,
   keys: 'j/k group  h/l sample  s all|own|foreign|mixed|wrong  / filter',
   render: renderRollouts,
   compact: ({ view, ui, columns, rows, theme }) => {
@@ -32,7 +56,7 @@ export const rollouts: Tab = {
     const chosen = found[Math.min(ui.cursor, Math.max(0, found.length - 1))]
     if (ui.open && chosen) return groupRows(chosen, view, ui, columns - 1, theme)
     if (found.length === 0) return [noGroups(view, ui, columns)]
-    const list = { items: found, columns: COLUMNS, width: columns, height: rows - 2, cursor: ui.cursor }
+    const list = groupTable(found, ui, columns, rows - 2)
     return [...tableRows(list, theme), ...sharesRows(view, theme)].slice(0, rows)
   },
   exported: (view, ui) => ({
@@ -42,16 +66,14 @@ export const rollouts: Tab = {
       .join(''),
   }),
   count: (view, ui) => groupsOf(view, ui).length,
+  hit({ view, ui, columns, rows }, column, row) {
+    const left = listWidth(columns)
+    if (column >= left) return undefined
+    return tableHit(groupTable(groupsOf(view, ui), ui, left - 4, rows - 3 - FOOT), column - 2, row - 1)
+  },
 }
 
 const KINDS = ['all', 'own', 'foreign', 'mixed', 'wrong'] as const
-
-const mean = (rewards: readonly number[]): number =>
-  rewards.reduce((a, b) => a + b, 0) / Math.max(1, rewards.length)
-const spreadOf = (rewards: readonly number[]): number => {
-  const m = mean(rewards)
-  return Math.sqrt(mean(rewards.map((r) => (r - m) ** 2)))
-}
 
 /** Groups from the node, with texts; from an older node without them, built from its events. */
 function groupsOf({ groups, events }: View, ui: TabUi): GroupView[] {
@@ -64,15 +86,16 @@ function groupsOf({ groups, events }: View, ui: TabUi): GroupView[] {
           )
           .reverse()
   const kind = KINDS[ui.sort % KINDS.length]!
-  const wanted = ui.filter.toLowerCase()
-  return found.filter(
+  const { matches } = filterOf(ui.filter)
+  const shown = found.filter(
     (g) =>
       (kind === 'all' ||
         g.origin === kind ||
         (kind === 'mixed' && spreadOf(g.rewards) > 0) ||
         (kind === 'wrong' && g.rewards.every((reward) => reward <= 0))) &&
-      (wanted === '' || searched(g).includes(wanted)),
+      (ui.filter === '' || matches(searched(g))),
   )
+  return sorted(shown, COLUMNS, ui.order)
 }
 
 /** Why the list is empty. */
@@ -83,30 +106,30 @@ function noGroups(view: View, ui: TabUi, width: number): string {
 }
 
 const searched = ({ task, seed, authorName, question = '', key = '', samples = [] }: GroupView): string =>
-  [`${task}/${seed}`, authorName, question, key, ...samples.map(({ text }) => text)].join(' ').toLowerCase()
+  [`${task}/${seed}`, authorName, question, key, ...samples.map(({ text }) => text)].join(' ')
 
-const COLUMNS: Array<Column<GroupView>> = [
-  { title: 'TASK', width: 12, grows: true, drop: 0, text: (g) => `${g.task}/${g.seed}` },
-  { title: 'BY', width: 8, drop: 2, text: (g) => (g.origin === 'own' ? 'own' : g.authorName) },
-  { title: 'R', width: 4, align: 'right', drop: 0, text: (g) => mean(g.rewards).toFixed(2) },
-  { title: 'SD', width: 4, align: 'right', drop: 1, text: (g) => spreadOf(g.rewards).toFixed(2) },
-  { title: 'USE', width: 4, drop: 3, text: (g) => (g.used === undefined ? '-' : g.used ? 'yes' : 'no') },
-]
+const groupTable = (
+  items: GroupView[],
+  { cursor, order }: TabUi,
+  width: number,
+  height: number,
+): TableOptions<GroupView> => ({ items, columns: COLUMNS, width, height, cursor, order })
+
+const listWidth = (columns: number): number => Math.min(60, Math.floor(columns * 0.5))
+/** Rows about all groups, below the list. */
+const FOOT = 3
 
 function renderRollouts({ view, ui, columns, rows, theme }: TabProps): Block {
   const groups = groupsOf(view, ui)
   const cursor = Math.min(ui.cursor, Math.max(0, groups.length - 1))
-  const left = Math.min(60, Math.floor(columns * 0.5))
+  const left = listWidth(columns)
   const right = columns - left
   const chosen = groups[cursor]
-  const title = `Groups  ${KINDS[ui.sort % KINDS.length]}${ui.filter ? `  filter: ${ui.filter}` : ''}`
+  const title = `Groups  ${KINDS[ui.sort % KINDS.length]}${orderNote(ui.order)}${filterNote(ui.filter)}`
   const foot = sharesRows(view, theme)
   const list: Row[] =
     groups.length > 0
-      ? tableRows(
-          { items: groups, columns: COLUMNS, width: left - 4, height: rows - 2 - foot.length - 1, cursor },
-          theme,
-        )
+      ? tableRows(groupTable(groups, ui, left - 4, rows - 2 - foot.length - 1), theme)
       : [noGroups(view, ui, left - 4)]
   while (list.length < rows - 2 - foot.length) list.push('')
   return beside(

@@ -12,9 +12,10 @@ import {
   signed,
 } from '../../protocol/api/index.ts'
 import type { View } from '../data/store.ts'
+import { filterOf } from '../filter.ts'
 import { createTheme, type Theme } from '../screen/theme.ts'
 import type { Row } from '../widgets/row.ts'
-import { type Column, sortedBy } from '../widgets/table.ts'
+import { type Column, type Order, sorted } from '../widgets/table.ts'
 import { wrapText } from '../widgets/wrap.ts'
 import type { TabUi } from './tab.ts'
 
@@ -35,9 +36,10 @@ export function peerColumns(now: number, { symbols }: Theme): Array<Column<PeerI
     muted: symbols.failed,
   }
   return [
-    { title: 'NAME', width: 16, grows: true, drop: 0, text: (p) => p.name },
+    { title: 'NAME', key: 'A', width: 16, grows: true, drop: 0, text: (p) => p.name },
     {
       title: 'STATE',
+      key: 'T',
       width: 7,
       drop: 0,
       text: (p) => `${mark[p.state]} ${p.state}`,
@@ -46,6 +48,7 @@ export function peerColumns(now: number, { symbols }: Theme): Array<Column<PeerI
     },
     {
       title: 'RTT',
+      key: 'R',
       width: 7,
       align: 'right',
       drop: 1,
@@ -54,6 +57,7 @@ export function peerColumns(now: number, { symbols }: Theme): Array<Column<PeerI
     },
     {
       title: 'SEEN',
+      key: 'E',
       width: 8,
       align: 'right',
       drop: 4,
@@ -62,6 +66,7 @@ export function peerColumns(now: number, { symbols }: Theme): Array<Column<PeerI
     },
     {
       title: 'IN',
+      key: 'I',
       width: 7,
       align: 'right',
       drop: 0,
@@ -70,6 +75,7 @@ export function peerColumns(now: number, { symbols }: Theme): Array<Column<PeerI
     },
     {
       title: 'USED',
+      key: 'U',
       width: 6,
       align: 'right',
       drop: 0,
@@ -78,6 +84,7 @@ export function peerColumns(now: number, { symbols }: Theme): Array<Column<PeerI
     },
     {
       title: 'REFUSED',
+      key: 'F',
       width: 7,
       align: 'right',
       drop: 0,
@@ -86,6 +93,7 @@ export function peerColumns(now: number, { symbols }: Theme): Array<Column<PeerI
     },
     {
       title: 'REWARD',
+      key: 'W',
       width: 7,
       align: 'right',
       drop: 2,
@@ -94,6 +102,7 @@ export function peerColumns(now: number, { symbols }: Theme): Array<Column<PeerI
     },
     {
       title: 'VERSION',
+      key: 'V',
       width: 8,
       align: 'right',
       drop: 3,
@@ -102,24 +111,25 @@ export function peerColumns(now: number, { symbols }: Theme): Array<Column<PeerI
     },
     {
       title: 'SCORE',
+      key: 'C',
       width: 6,
       align: 'right',
       drop: 5,
       text: (p) => signed(p.score, 1),
       value: (p) => p.score ?? -1e9,
     },
-    ...moved('BYTES IN', (p) => p.bytesIn),
-    ...moved('BYTES OUT', (p) => p.bytesOut),
+    moved('BYTES IN', 'B', (p) => p.bytesIn),
+    moved('BYTES OUT', 'O', (p) => p.bytesOut),
     { title: 'VIA', width: 6, drop: 6, text: via },
   ]
 }
 
-function moved(title: string, read: (peer: PeerInfo) => number | undefined): Array<Column<PeerInfo>> {
+function moved(title: string, key: string, read: (peer: PeerInfo) => number | undefined): Column<PeerInfo> {
   const text = (peer: PeerInfo) => {
     const value = read(peer)
     return value === undefined ? '-' : bytes(value)
   }
-  return [{ title, width: 9, align: 'right', drop: 7, text, value: (peer) => read(peer) ?? -1 }]
+  return { title, key, width: 9, align: 'right', drop: 7, text, value: (peer) => read(peer) ?? -1 }
 }
 
 /** The transport of a connection, from its address. */
@@ -129,18 +139,16 @@ function via({ address }: PeerInfo): string {
   return /\/(quic|webrtc|wss|ws|tcp)\b/.exec(address)?.[1] ?? '-'
 }
 
-const SORTS = ['IN', 'USED', 'REFUSED', 'REWARD', 'RTT', 'SEEN', 'NAME']
 /** The order does not depend on the terminal. */
-const ANY = createTheme({ ascii: true, color: false, env: {} })
-
-export const sortOf = (ui: TabUi): string => SORTS[ui.sort % SORTS.length]!
+export const COLUMNS = peerColumns(0, createTheme({ ascii: true, color: false, env: {} }))
+export const FIRST_ORDER: Order = { column: 'IN', back: false }
 
 /** The peers in table order; the cursor counts from the first. */
 export function peersOf({ snapshot }: View, ui: TabUi): PeerInfo[] {
   const peers = snapshot?.swarm?.peers ?? []
-  const wanted = ui.filter.toLowerCase()
-  const found = peers.filter((p) => `${p.name} ${p.id} ${p.state} ${via(p)}`.toLowerCase().includes(wanted))
-  return sortedBy(found, peerColumns(0, ANY).find(({ title }) => title === sortOf(ui))!)
+  const { matches } = filterOf(ui.filter)
+  const found = peers.filter((p) => matches(`${p.name} ${p.id} ${p.state} ${via(p)}`))
+  return sorted(found, COLUMNS, ui.order ?? FIRST_ORDER)
 }
 
 export function chosenPeer(view: View, ui: TabUi): PeerInfo | undefined {

@@ -1,15 +1,24 @@
 // The swarm: who is there, what each peer sent, whether it helps, why groups were rejected.
 
-import { bytes, count, effectText, percent, refusalText, si } from '../../protocol/api/index.ts'
+import {
+  bytes,
+  count,
+  effectText,
+  type PeerInfo,
+  percent,
+  refusalText,
+  si,
+} from '../../protocol/api/index.ts'
 import { peerName } from '../../protocol/text.ts'
 import type { View } from '../data/store.ts'
+import { filterNote } from '../filter.ts'
 import type { Theme } from '../screen/theme.ts'
 import { bar, sparkline } from '../widgets/chart.ts'
 import { type Block, beside, panel } from '../widgets/panel.ts'
 import { cell, type Row } from '../widgets/row.ts'
-import { tableRows } from '../widgets/table.ts'
+import { orderNote, type TableOptions, tableHit, tableRows } from '../widgets/table.ts'
 import { harmPieces, learntPieces, values } from './overview-parts.ts'
-import { chosenPeer, peerColumns, peerRows, peersOf, sortOf } from './swarm-peers.ts'
+import { COLUMNS, chosenPeer, FIRST_ORDER, peerColumns, peerRows, peersOf } from './swarm-peers.ts'
 import type { Tab, TabProps } from './tab.ts'
 
 export const swarm: Tab = {
@@ -19,6 +28,14 @@ export const swarm: Tab = {
   keys: 'j/k move  Enter details  s sort  m mute  c copy ID  d dial',
   render: renderSwarm,
   compact: compactSwarm,
+  columns: COLUMNS,
+  order: FIRST_ORDER,
+  hit(props, column, row) {
+    const { left, high } = sizesOf(props)
+    const isInside = column < left && row < high - 1
+    // In the box, below this node.
+    return isInside ? tableHit(peerTable(props, left - 4, high - 3), column - 2, row - 2) : undefined
+  },
   count: (view, ui) => peersOf(view, ui).length,
   copied: (view, ui) => chosenPeer(view, ui)?.id,
   peer(view, ui) {
@@ -27,17 +44,20 @@ export const swarm: Tab = {
   },
 }
 
-function renderSwarm(props: TabProps): Block {
-  const { view, ui, columns, rows, theme } = props
-  const { snapshot } = view
-  const chosen = chosenPeer(view, ui)
+function sizesOf({ columns, rows }: TabProps) {
   const apart = columns >= 160 && rows >= 36
   const low = rows >= 26 ? 8 : 7
   const middle = 5
-  const high = rows - low - middle
-  const left = apart ? Math.floor(columns * 0.68) : columns
+  return { apart, low, middle, high: rows - low - middle, left: apart ? Math.floor(columns * 0.68) : columns }
+}
+
+function renderSwarm(props: TabProps): Block {
+  const { view, ui, columns, theme } = props
+  const { snapshot } = view
+  const chosen = chosenPeer(view, ui)
+  const { apart, low, middle, high, left } = sizesOf(props)
   const half = Math.floor(columns / 2)
-  const title = `Peers  ${peersOf(view, ui).length} of ${snapshot?.swarm?.peers.length ?? 0}   sort: ${sortOf(ui).toLowerCase()}${ui.filter ? `   filter: ${ui.filter}` : ''}`
+  const title = `Peers  ${peersOf(view, ui).length} of ${snapshot?.swarm?.peers.length ?? 0}${orderNote(ui.order ?? FIRST_ORDER)}${filterNote(ui.filter)}`
   const table = panel({ title, width: left, height: high, theme, rows: listRows(props, left - 4, high - 2) })
   const sharing = () =>
     panel({
@@ -72,7 +92,8 @@ function renderSwarm(props: TabProps): Block {
 }
 
 /** This node first, then its peers. */
-function listRows({ view, ui, theme }: TabProps, width: number, height: number): Row[] {
+function listRows(props: TabProps, width: number, height: number): Row[] {
+  const { view, ui, theme } = props
   const { snapshot } = view
   if (!snapshot) return ['waiting for the daemon']
   if (!snapshot.swarm) return ['starting']
@@ -83,12 +104,20 @@ function listRows({ view, ui, theme }: TabProps, width: number, height: number):
     ['bold', `${node.name} (you)`],
     `  ${theme.symbols.up} self  v${model?.policy.version ?? 0}  out ${count(rollouts?.published)} groups`,
   ]
-  const items = peersOf(view, ui)
-  if (items.length === 0)
+  const table = peerTable(props, width, height - 1)
+  if (table.items.length === 0)
     return [self, ui.filter ? 'no peer matches the filter' : 'no peers yet: `:join <peer ID>`']
-  const columns = peerColumns(snapshot.time, theme)
-  return [self, ...tableRows({ items, columns, width, height: height - 1, cursor: ui.cursor }, theme)]
+  return [self, ...tableRows(table, theme)]
 }
+
+const peerTable = ({ view, ui, theme }: TabProps, width: number, height: number): TableOptions<PeerInfo> => ({
+  items: peersOf(view, ui),
+  columns: peerColumns(view.snapshot?.time ?? 0, theme),
+  width,
+  height,
+  cursor: ui.cursor,
+  order: ui.order ?? FIRST_ORDER,
+})
 
 function compactSwarm(props: TabProps): Row[] {
   const { view, ui, columns, rows, theme } = props

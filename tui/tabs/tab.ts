@@ -4,11 +4,15 @@ import type { View } from '../data/store.ts'
 import type { Theme } from '../screen/theme.ts'
 import type { Block } from '../widgets/panel.ts'
 import type { Row } from '../widgets/row.ts'
+import type { Column, Hit, Order } from '../widgets/table.ts'
 
 export interface TabUi {
   cursor: number
   open: boolean
+  /** Which of the kinds or levels is listed. */
   sort: number
+  /** Order of the table; the tab's own if undefined. */
+  order: Order | undefined
   filter: string
   /** Time span of charts, in minutes; 0 for all data. */
   minutes: number
@@ -47,6 +51,14 @@ export interface Tab {
   render(props: TabProps): Block
   /** Drawn in windows too small for boxes. */
   compact(props: TabProps): Row[]
+  /** Columns of its table, which their keys sort by. */
+  columns?: ReadonlyArray<Pick<Column<never>, 'title' | 'key'>>
+  /** `s` goes through kinds or levels instead of columns. */
+  kinds?: true
+  /** The order of the table, if nobody has chosen one. */
+  order?: Order
+  /** What is at a cell of its block, for the mouse. */
+  hit?(props: TabProps, column: number, row: number): Hit | undefined
   /** Number of items that the cursor can be on. */
   count?(view: View, ui: TabUi): number
   /** Whether `/` searches without hiding anything; otherwise it filters. */

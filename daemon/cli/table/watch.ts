@@ -26,6 +26,8 @@ export const WATCH: readonly Command[] = [
       ...REMOTE,
       ...FLEET,
       { name: 'ascii', summary: 'ASCII characters only' },
+      { name: 'theme', value: 'NAME', summary: 'colours: default, light or mono', key: 'screen.theme' },
+      { name: 'no-mouse', summary: 'leave the mouse to the terminal', key: 'screen.mouse', sets: 'false' },
       {
         name: 'replay',
         value: 'FILE',

@@ -1,4 +1,4 @@
-// The sections [control], [serve] and [agents]: what the node serves to people and programs.
+// The sections [control], [screen], [serve] and [agents]: what the node serves to people and programs.
 
 import { z } from 'zod'
 
@@ -9,6 +9,14 @@ export const control = z.strictObject({
     .optional()
     .describe('host:port of the control API and /metrics over TCP, with tokens'),
   public: z.boolean().default(false).describe('let other machines reach control.listen, unencrypted'),
+})
+
+export const screen = z.strictObject({
+  theme: z
+    .enum(['default', 'light', 'mono'])
+    .default('default')
+    .describe('colours of `waggle top`: light is for light backgrounds, mono has none'),
+  mouse: z.boolean().default(true).describe('let the mouse act on `waggle top`; otherwise it selects text'),
 })
 
 export const serve = z.strictObject({

@@ -43,6 +43,8 @@ export async function measureMemory({ updates }: { updates: number }): Promise<s
       onDetach() {},
       onSuspend() {},
       onRepaint() {},
+      onMouse() {},
+      mouse: true,
       onCommand: async () => ({ status: 0, lines: [] }),
       onCopy() {},
       onExport: () => '',

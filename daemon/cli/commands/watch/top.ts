@@ -7,6 +7,7 @@ import { WaggleError } from '../../../../protocol/errors.ts'
 import { listRuns } from '../../../control/journal/run-file.ts'
 import { isForAll } from '../../context.ts'
 import type { Context } from '../../contract.ts'
+import { contextConfig } from '../../load-config.ts'
 import { runTopCommand, topCommands, wordsAfter } from '../../top-commands.ts'
 
 export async function run(context: Context): Promise<number> {
@@ -22,12 +23,15 @@ export async function run(context: Context): Promise<number> {
     throw new WaggleError('E_USAGE', `--interval must be 250 or more milliseconds, not "${options.interval}"`)
   }
   const source = await sourceOf(context)
+  const { theme, mouse } = contextConfig(context).config.screen
   const { runTop } = await import('../../../../tui/main.ts')
   const status = await runTop(
     {
       intervalMs: interval,
       ascii: options.ascii === true,
       color: context.color.stdout,
+      theme,
+      mouse,
       env: io.env,
       ...(context.on ? { host: context.on } : {}),
       readOnly: options['read-only'] === true,

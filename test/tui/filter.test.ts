@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { filterNote, filterOf } from '../../tui/filter.ts'
+
+const kept = (typed: string, ...texts: string[]): string[] => texts.filter(filterOf(typed).matches)
+
+test('a filter is a regular expression, in which case does not matter', () => {
+  expect(kept('elk|Fox', 'Spry-Elk', 'shy-fox', 'owl')).toEqual(['Spry-Elk', 'shy-fox'])
+  expect(kept('^step \\d+$', 'step 12', 'a step 12')).toEqual(['step 12'])
+  expect(kept('', 'a', '')).toEqual(['a', ''])
+})
+
+test('! leaves what does not match; alone it leaves all', () => {
+  expect(kept('!elk', 'elk', 'fox')).toEqual(['fox'])
+  expect(kept('!', 'elk', 'fox')).toEqual(['elk', 'fox'])
+  expect(kept('\\!', 'a!', 'b')).toEqual(['a!'])
+})
+
+test.each(['(', '[', '*', '!(', 'a{2,1}', '\\'])(
+  '%s is no expression: it hides nothing and says so',
+  (typed) => {
+    expect(kept(typed, 'a', 'b')).toEqual(['a', 'b'])
+    expect(filterNote(typed)).toMatch(/not an expression: \S/)
+  },
+)
+
+test('the parts that match are found, for marking', () => {
+  expect(filterOf('a+').found('caat a')).toEqual([
+    [1, 3],
+    [5, 6],
+  ])
+  expect(filterOf('x*').found('ab')).toEqual([])
+  expect(filterOf('!a').found('a')).toEqual([])
+})
