@@ -5,7 +5,6 @@ import { KEYS } from './keys.ts'
 import type { Tab } from './tabs/tab.ts'
 import { TYPING_KEYS } from './typing.ts'
 import { cell, type Row } from './widgets/row.ts'
-import { wrapText } from './widgets/wrap.ts'
 
 export function helpRows(tab: Tab, commands: readonly TopCommand[], width: number): Row[] {
   const across = width >= 76 ? 2 : 1
@@ -39,10 +38,18 @@ export function helpRows(tab: Tab, commands: readonly TopCommand[], width: numbe
   ]
 }
 
+const COLUMN_WIDTH = 14
+
 /** The keys that sort the table of a tab. */
 function columnRows({ columns = [] }: Tab, width: number): Row[] {
   const keyed = columns.filter(({ key }) => key !== undefined)
   if (keyed.length === 0) return []
-  const list = keyed.map(({ title, key }) => `${key} ${title.toLowerCase()}`).join('  ')
-  return ['', [['bold', 'Sort by'], '  the same key again: from the other end'], ...wrapText(list, width)]
+  const across = Math.max(1, Math.floor(width / COLUMN_WIDTH))
+  const rows = Array.from({ length: Math.ceil(keyed.length / across) }, (_, i) =>
+    keyed
+      .slice(i * across, (i + 1) * across)
+      .map(({ title, key }) => cell(`${key} ${title.toLowerCase()}`, COLUMN_WIDTH))
+      .join(''),
+  )
+  return ['', [['bold', 'Sort by'], '  the same key again: from the other end'], ...rows]
 }
