@@ -38,6 +38,7 @@ export const PHASES = {
   try: { doing: "trying peers' weights", state: 'EVALUATING' },
   join: { doing: "joining peers' weights", state: 'TRAINING' },
   export: { doing: 'exporting', state: 'TRAINING', tellsFrom: 0.05 },
+  upload: { doing: 'uploading', state: 'TRAINING', tellsFrom: 0.02 },
   backup: { doing: 'backing up', state: 'SAVING', tellsFrom: 0.05 },
   unpack: { doing: 'unpacking', state: 'STARTING', tellsFrom: 0.05 },
   read: { doing: 'reading the prompt', state: 'GENERATING', tellsFrom: 0.05 },

@@ -15,6 +15,7 @@ import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { saveNode } from '../../daemon/trainer/checkpoints/checkpointing.ts'
 import { createScriptedNode } from '../control/scripted-node.ts'
 import { writtenAdapter } from '../policy/adapters.ts'
+import { startUploadHub } from '../policy/upload-server.ts'
 import { freshHome, removeHomes, waggle } from './run-cli.ts'
 
 afterAll(removeHomes)
@@ -255,5 +256,32 @@ test('an export says that the node is further, and how to have its newest weight
     expect(status).toBe(0)
   } finally {
     await server.close()
+  }
+})
+
+test('nothing is pushed without the flag, a name and a token; with them the commit has the card and the weights', async () => {
+  const { home } = await trainedHome()
+  const hub = await startUploadHub()
+  const env = { HF_ENDPOINT: hub.endpoint, HF_HOME: home }
+  const pushed = (args: string[], more = {}) =>
+    waggle(['export', 'model', ...args, '--home', home], { env: { ...env, ...more } })
+  try {
+    expect((await pushed(['--push', 'ada/sorter'])).stderr).toMatch(/needs a token.*\n.*HF_TOKEN/)
+    expect((await pushed(['--push', 'sorter'], { HF_TOKEN: 'hf_test' })).stderr).toContain('needs ORG/NAME')
+    expect((await pushed([join(home, 'out'), '--public'])).stderr).toContain('Add --push')
+    await pushed([join(home, 'out')], { HF_TOKEN: 'hf_test' })
+    expect(hub.requests).toEqual([])
+    const { status, stdout } = await pushed(['--push', 'ada/sorter', '--dtype', 'bf16'], {
+      HF_TOKEN: 'hf_test',
+    })
+    expect([status, stdout.trim()]).toEqual([0, `${hub.endpoint}/ada/sorter`])
+    const { files, summary } = hub.commits[0]!
+    expect(summary).toBe('Step 9')
+    expect(Object.keys(files)).toEqual(
+      expect.arrayContaining(['README.md', 'config.json', 'model.safetensors']),
+    )
+    expect(String(files['README.md'])).toMatch(/^---\nbase_model: "org\/tiny"\n[\s\S]*model-index:/)
+  } finally {
+    await hub.close()
   }
 })

@@ -31,11 +31,12 @@ export const isGguf = (target: string): boolean => target.endsWith('.gguf')
 export const dtypesOf = (target: string): string[] =>
   Object.keys(isGguf(target) ? GGUF_DTYPES : EXPORT_DTYPES)
 
+/** Gives the paths of the files that it wrote. */
 export async function exportModel(
   model: StoredModel,
   { target, dtype, bare, base, card }: ExportTarget,
   { disk }: { disk: Disk },
-): Promise<void> {
+): Promise<string[]> {
   if (!dtypesOf(target).includes(dtype)) {
     throw new WaggleError('E_USAGE', `numbers in ${target} cannot be stored as "${dtype}"`, {
       hint: `Choose ${dtypesOf(target).join(', ')}. Only a GGUF file, whose name ends in .gguf, can be q8_0.`,
@@ -47,8 +48,9 @@ export async function exportModel(
     if (isGguf(target)) {
       const type = GGUF_DTYPES[dtype as keyof typeof GGUF_DTYPES]
       await (bare ? writeGgufAdapter : writeGgufModel)(model, { target, type, card }, { disk })
-    } else if (bare) await writeAdapter(model, { ...how, base }, { disk })
-    else await writeMerged(model, how, { disk })
+      return [target]
+    }
+    return await (bare ? writeAdapter(model, { ...how, base }, { disk }) : writeMerged(model, how, { disk }))
   } catch (cause) {
     if (cause instanceof WaggleError) throw cause
     throw new WaggleError('E_HOME', `cannot write ${target}: ${(cause as Error).message}`, {

@@ -38,7 +38,7 @@ export async function writeMerged(
   model: StoredModel,
   { target, dtype, card }: WriteOptions,
   { disk }: { disk: Disk },
-): Promise<void> {
+): Promise<string[]> {
   const { spec, weights, files } = model
   const [format, name] = EXPORT_DTYPES[dtype]
   const { adapter, ...plain } = spec
@@ -47,21 +47,21 @@ export async function writeMerged(
     const data = () => (adapter ? mergedTensor(tensor, shape, weights, adapter) : asFloats(weights[tensor]!))
     tensors[tensor] = { shape, dtype: format, data }
   }
-  const put = (file: string, content: Parameters<typeof writeFileWhole>[0]['content']) =>
-    writeFileWhole({ path: join(target, file), content }, { disk })
+  const { put, written } = writerTo(target, disk)
   await put('config.json', `${JSON.stringify(withDtype(files.config, name), null, 2)}\n`)
   const source = await modelSource(model.directory, { disk })
   for (const [file, content] of await source.copies()) await put(file, content)
   await put('README.md', card)
   // Last, so that an interrupted export is not mistaken for a model.
   await put(WEIGHTS_FILE, encodeSafetensors({ tensors, metadata: { format: 'pt' }, finite: true }).content)
+  return written
 }
 
 export async function writeAdapter(
   model: StoredModel,
   { target, dtype, card, base }: WriteOptions & { base: AdapterBase },
   { disk }: { disk: Disk },
-): Promise<void> {
+): Promise<string[]> {
   const { spec, weights } = model
   if (!spec.adapter) {
     throw new WaggleError('E_MODEL', 'this run trains all parameters, so there is no adapter to export', {
@@ -70,14 +70,27 @@ export async function writeAdapter(
   }
   const [format] = EXPORT_DTYPES[dtype]
   const tensors = adapterTensors(spec, weights, format)
-  const put = (file: string, content: Parameters<typeof writeFileWhole>[0]['content']) =>
-    writeFileWhole({ path: join(target, file), content }, { disk })
+  const { put, written } = writerTo(target, disk)
   await put(ADAPTER_CONFIG_FILE, `${JSON.stringify(adapterConfig(spec.adapter, base), null, 2)}\n`)
   await put('README.md', card)
   await put(
     ADAPTER_WEIGHTS_FILE,
     encodeSafetensors({ tensors, metadata: { format: 'pt' }, finite: true }).content,
   )
+  return written
+}
+
+function writerTo(target: string, disk: Disk) {
+  const written: string[] = []
+  const put = async (
+    file: string,
+    content: Parameters<typeof writeFileWhole>[0]['content'],
+  ): Promise<void> => {
+    const path = join(target, file)
+    await writeFileWhole({ path, content }, { disk })
+    written.push(path)
+  }
+  return { put, written }
 }
 
 /** Transformers 4 reads `torch_dtype`, 5 reads `dtype`. */

@@ -13,10 +13,12 @@ export const COMMIT = /^[0-9a-f]{40}$/
 
 /** The cache's folder, from the same environment variables that Hugging Face's own tools use. */
 export function cacheRoot(env: NodeJS.ProcessEnv, homedir: string): string {
-  const given = env.HF_HUB_CACHE || env.HUGGINGFACE_HUB_CACHE
-  const home = env.HF_HOME || join(env.XDG_CACHE_HOME || join(homedir, '.cache'), 'huggingface')
-  return given || join(home, 'hub')
+  return env.HF_HUB_CACHE || env.HUGGINGFACE_HUB_CACHE || join(hubHome(env, homedir), 'hub')
 }
+
+/** The folder of Hugging Face's tools. */
+export const hubHome = (env: NodeJS.ProcessEnv, homedir: string): string =>
+  env.HF_HOME || join(env.XDG_CACHE_HOME || join(homedir, '.cache'), 'huggingface')
 
 export function repositoryFolder(root: string, name: string): string {
   return join(root, `models--${name.replace('/', '--')}`)

@@ -7,6 +7,7 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import { cachedSnapshot, cacheRoot } from './cache.ts'
 import { type DownloadParts, type DownloadProgress, downloadModel } from './hub.ts'
 import { parseReference, showReference } from './reference.ts'
+import { hubToken } from './token.ts'
 
 interface FindOptions {
   /** As in the config: `default`, a folder, a GGUF file, or `org/name[@revision]`. */
@@ -54,7 +55,7 @@ export async function findModel(options: FindOptions, parts: DownloadParts): Pro
       hub,
       root,
       endpoint: env.HF_ENDPOINT || undefined,
-      token: env.HF_TOKEN || undefined,
+      token: hubToken(env, options.homedir),
       signal: options.signal,
       onProgress: options.onProgress,
     },

@@ -46,7 +46,7 @@ const MAX_ANSWER_BYTES = 32 * 1024 * 1024
 const SPARE_BYTES = 256 * 1024 * 1024
 
 export async function downloadModel(
-  { hub, root, endpoint = DEFAULT_ENDPOINT, token, signal, onProgress }: DownloadOptions,
+  { hub, root, endpoint, token, signal, onProgress }: DownloadOptions,
   parts: DownloadParts,
 ): Promise<{ directory: string; commit: string }> {
   const base = checkedEndpoint(endpoint)
@@ -206,7 +206,8 @@ async function writeRef(path: string, commit: string): Promise<void> {
   await rename(`${path}.partial`, path)
 }
 
-function checkedEndpoint(endpoint: string): string {
+/** The hub's address without a slash at its end. Throws E_MODEL if HF_ENDPOINT is none. */
+export function checkedEndpoint(endpoint = DEFAULT_ENDPOINT): string {
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined
   if (url && /^https?:$/.test(url.protocol)) return endpoint.replace(/\/+$/, '')
   throw new WaggleError(
