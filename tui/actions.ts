@@ -1,7 +1,7 @@
 // What each key does (keys.ts), in terms of what the desk offers.
 
 import type { View } from './data/store.ts'
-import type { DeskProps, DeskState } from './desk.ts'
+import type { DeskProps, DeskState } from './desk-state.ts'
 import type { Action } from './keys.ts'
 import { TABS } from './tabs/index.ts'
 import type { Tab, TabUi } from './tabs/tab.ts'

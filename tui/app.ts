@@ -1,7 +1,8 @@
 // Joins the user, the store and the picture: inputs go to the desk (desk.ts), and what it and the store hold is drawn,
 // once for all that arrived together. Knows nothing about sockets or terminals. The layout is in picture.ts.
 
-import { createDesk, type DeskProps, type Size } from './desk.ts'
+import { createDesk } from './desk.ts'
+import type { DeskProps, Size } from './desk-state.ts'
 import { picture } from './picture.ts'
 import type { Input } from './screen/decode.ts'
 import { TABS } from './tabs/index.ts'

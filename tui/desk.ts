@@ -3,44 +3,19 @@
 
 import { actionsOf } from './actions.ts'
 import { tabAt } from './chrome.ts'
-import { changesNode, OWN_COMMANDS, type Reply, type TopCommand } from './commands.ts'
+import { changesNode, OWN_COMMANDS, type Reply } from './commands.ts'
 import { narrow } from './data/inert.ts'
-import type { Replay } from './data/replay.ts'
-import type { Store, View } from './data/store.ts'
+import type { View } from './data/store.ts'
+import type { DeskProps, DeskState } from './desk-state.ts'
 import { helpRows } from './help.ts'
 import { actionOf } from './keys.ts'
 import type { Key, Mouse } from './screen/decode.ts'
-import type { Theme } from './screen/theme.ts'
 import { TABS } from './tabs/index.ts'
 import type { Tab, TabUi } from './tabs/tab.ts'
 import { type Line, type LineKind, openLine, textOf, typeKey } from './typing.ts'
 import { lastRow } from './widgets/pager.ts'
-import type { Row } from './widgets/row.ts'
 import { type Order, orderBy } from './widgets/table.ts'
 import { wrapText } from './widgets/wrap.ts'
-
-export interface DeskProps {
-  store: Store
-  theme: Theme
-  size: Size
-  /** The store, if it replays a recorded run. */
-  replay?: Replay | undefined
-  /** Whether the mouse acts on the screen at first; otherwise it selects text. */
-  mouse: boolean
-  /** Disables everything that changes the node. */
-  readOnly: boolean
-  commands: readonly TopCommand[]
-  onDetach: () => void
-  onSuspend: () => void
-  onRepaint: () => void
-  onMouse: (on: boolean) => void
-  /** Runs a waggle command. */
-  onCommand: (line: string) => Promise<Reply>
-  /** Copies text to the terminal's clipboard. */
-  onCopy: (text: string) => void
-  /** Writes `text`, or the picture, to a file in the working directory, and returns its path. */
-  onExport: (kind: string, text: string | undefined) => string
-}
 
 const FRESH: TabUi = {
   cursor: 0,
@@ -61,17 +36,6 @@ const WHEEL_ROWS = 3
 const BODY_ROW = 2
 const MAX_FILTER = 200
 
-/** What the screen shows, besides the node. */
-export interface DeskState {
-  tab: number
-  uis: readonly TabUi[]
-  frozen: View | undefined
-  over: Over | undefined
-  note: string | undefined
-  line: Line | undefined
-  mouse: boolean
-}
-
 export interface Desk {
   readonly state: DeskState
   press(key: Key): void
@@ -79,13 +43,6 @@ export interface Desk {
   point(mouse: Mouse): void
   /** The current state has been drawn: only now can a question be answered. */
   drawn(): void
-}
-
-/** What covers the body: help, or a command's output. */
-export interface Over {
-  title: string
-  rows: readonly Row[]
-  at: number
 }
 
 export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): Desk {
@@ -283,9 +240,4 @@ export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): 
       if (asking) asking.isShown = true
     },
   }
-}
-
-export interface Size {
-  columns: number
-  rows: number
 }

@@ -4,7 +4,7 @@
 import { footer, header, tabBar } from './chrome.ts'
 import type { ReplayPosition } from './data/replay.ts'
 import type { View } from './data/store.ts'
-import type { Over, Size } from './desk.ts'
+import type { Over, Size } from './desk-state.ts'
 import type { Theme } from './screen/theme.ts'
 import { TABS } from './tabs/index.ts'
 import { oneLine } from './tabs/overview-compact.ts'
