@@ -1,8 +1,8 @@
 // Honest nodes beside trusted peers whose weights are good at first and forged later, of every kind, at three shares of
-// four nodes: what honest nodes can do in the end beside one alone, how low they fall, and for how long.
+// all nodes: what honest nodes can do in the end beside one alone, how low they fall, and for how long.
 //
 //   npm run -s sim:forged -- --seeds 10
-//   npm run -s sim:forged -- --seeds 100 --kinds "all wrong" --shares 50
+//   npm run -s sim:forged -- --seeds 100 --kinds "all wrong" --shares 50 --nodes 2 --seconds 330
 
 import { parseArgs } from 'node:util'
 import { FORGED_KINDS, type ForgedKind } from '../../test/sim/actors/forgers.ts'
@@ -16,9 +16,10 @@ const { values } = parseArgs({
     kinds: { type: 'string', default: FORGED_KINDS.join() },
     /** Percent of the nodes. */
     shares: { type: 'string', default: '25,50,75' },
+    nodes: { type: 'string', default: '4' },
   },
 })
-const NODES = 4
+const nodesInAll = Number(values.nodes)
 const seconds = Number(values.seconds)
 const seeds = Array.from({ length: Number(values.seeds) }, (_, i) => Number(values.from) + i)
 const mean = (of: readonly number[]): number => of.reduce((a, b) => a + b, 0) / of.length
@@ -47,13 +48,15 @@ function cell(all: readonly Course[]): string {
 }
 
 const started = process.cpuUsage()
-console.log(`alone ${cell(await courses({ honest: 1, liars: 0 }))}`)
-console.log(`${NODES} honest ${cell(await courses({ honest: NODES, liars: 0 }))}`)
+if (values.kinds === FORGED_KINDS.join()) {
+  console.log(`alone ${cell(await courses({ honest: 1, liars: 0 }))}`)
+  console.log(`${nodesInAll} honest ${cell(await courses({ honest: nodesInAll, liars: 0 }))}`)
+}
 for (const kind of values.kinds.split(',') as ForgedKind[]) {
   const cells: string[] = []
   for (const share of values.shares.split(',').map(Number)) {
-    const liars = Math.round((NODES * share) / 100)
-    cells.push(cell(await courses({ honest: NODES - liars, liars, kind })))
+    const liars = Math.round((nodesInAll * share) / 100)
+    cells.push(cell(await courses({ honest: nodesInAll - liars, liars, kind })))
   }
   console.log(`| ${kind} | ${cells.join(' | ')} |`)
 }
