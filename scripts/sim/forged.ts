@@ -2,7 +2,7 @@
 // all nodes: what honest nodes can do in the end beside one alone, how low they fall, and for how long.
 //
 //   npm run -s sim:forged -- --seeds 10
-//   npm run -s sim:forged -- --seeds 100 --kinds "all wrong" --shares 50 --nodes 2 --seconds 330
+//   npm run -s sim:forged -- --seeds 100 --kinds "all wrong" --shares 50 --seconds 330
 
 import { parseArgs } from 'node:util'
 import { FORGED_KINDS, type ForgedKind } from '../../test/sim/actors/forgers.ts'
