@@ -26,12 +26,14 @@ export interface ServedTinker {
 }
 
 export async function serveTinker(context: Context, config: Config): Promise<ServedTinker> {
-  const { io, paths, say } = context
+  const { io, options, paths, say } = context
   const { threads, device } = config.engine
   const found = await locateModel(context, config.model.path)
   const directory = join(paths.state, 'tinker')
   const tokenizer = await tokenizerFolder(found.directory, join(directory, 'tokenizer'))
-  const names = [...new Set([nameForClients(found.name), config.model.path, found.name, tokenizer])]
+  // As it was typed, too: programs may look for a tokenizer in a folder of that name.
+  const typed = typeof options.model === 'string' ? [options.model] : []
+  const names = [...new Set([nameForClients(found.name), ...typed, found.name, tokenizer])]
   const { url, close } = await openTinker(
     { listen: config.serve.listen ?? DEFAULT_LISTEN, directory: join(directory, 'runs'), names, tokenizer },
     {
