@@ -3,6 +3,7 @@
 
 import { WaggleError } from '../../protocol/errors.ts'
 import { type Loaded, type LoadOptions, loadConfig } from '../config/load.ts'
+import { screen } from '../config/sections/access.ts'
 import { MODEL_ORIGIN } from '../config/sources.ts'
 import { reservedVariables } from './context.ts'
 import type { Context } from './contract.ts'
@@ -22,6 +23,15 @@ export function contextConfig(context: Context, settings: Record<string, string>
   )
     config.training.method = 'auto'
   return loaded
+}
+
+/** How the screen looks. A config with mistakes keeps nobody from watching a node that runs. */
+export function screenSettings(context: Context): Loaded['config']['screen'] {
+  try {
+    return loadConfig(loadOptions(context)).config.screen
+  } catch {
+    return screen.parse({})
+  }
 }
 
 export function loadOptions(

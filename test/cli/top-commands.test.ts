@@ -1,5 +1,7 @@
+import { writeFileSync } from 'node:fs'
 import { afterAll, expect, test } from 'vitest'
 import type { Context } from '../../daemon/cli/contract.ts'
+import { screenSettings } from '../../daemon/cli/load-config.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'
 import { runTopCommand, topCommands, wordsOf } from '../../daemon/cli/top-commands.ts'
 import { contextFor, freshHome, removeHomes } from './run-cli.ts'
@@ -38,4 +40,12 @@ test('every command that changes the node is marked, so that the screen asks', (
   expect(steering).toEqual(
     expect.arrayContaining(['stop', 'pause', 'resume', 'leave', 'join', 'set', 'reload', 'peers']),
   )
+})
+
+test('a config with mistakes keeps nobody from watching: the screen has its defaults', () => {
+  const here = context()
+  writeFileSync(here.paths.config, '[screen]\ntheme = "light"\n')
+  expect(screenSettings(here)).toEqual({ theme: 'light', mouse: true })
+  writeFileSync(here.paths.config, '[screen]\ntheme = "light"\n[training]\nbatch_gruops = 3\n')
+  expect(screenSettings(here)).toEqual({ theme: 'default', mouse: true })
 })

@@ -7,7 +7,7 @@ import { WaggleError } from '../../../../protocol/errors.ts'
 import { listRuns } from '../../../control/journal/run-file.ts'
 import { isForAll } from '../../context.ts'
 import type { Context } from '../../contract.ts'
-import { contextConfig } from '../../load-config.ts'
+import { screenSettings } from '../../load-config.ts'
 import { runTopCommand, topCommands, wordsAfter } from '../../top-commands.ts'
 
 export async function run(context: Context): Promise<number> {
@@ -23,7 +23,7 @@ export async function run(context: Context): Promise<number> {
     throw new WaggleError('E_USAGE', `--interval must be 250 or more milliseconds, not "${options.interval}"`)
   }
   const source = await sourceOf(context)
-  const { theme, mouse } = contextConfig(context).config.screen
+  const { theme, mouse } = screenSettings(context)
   const { runTop } = await import('../../../../tui/main.ts')
   const status = await runTop(
     {
