@@ -10,6 +10,7 @@ import { createReplay } from './data/replay.ts'
 import { createStore } from './data/store.ts'
 import { copySequence } from './screen/clipboard.ts'
 import { readInputs } from './screen/decode.ts'
+import { createLayout } from './screen/layout.ts'
 import { createSink } from './screen/sink.ts'
 import { keepHeapSmall } from './screen/small-heap.ts'
 import { createTerminal, type TerminalStream } from './screen/terminal.ts'
@@ -48,7 +49,8 @@ export async function runTop(
   const { intervalMs, host } = options
   keepHeapSmall()
   const size = { columns: stdout.columns ?? 80, rows: stdout.rows ?? 24 }
-  const sink = createSink(stdout, size)
+  const layout = createLayout()
+  const sink = createSink(size, { target: stdout, layout })
   const replay = 'lines' in source ? createReplay(source.lines, { clock }) : undefined
   const store = replay ?? createStore({ intervalMs }, { client: source as ControlClient, clock })
   let finish: (status: number) => void = () => {}
@@ -99,6 +101,6 @@ export async function runTop(
     app.close()
     store.close()
     terminal.close()
-    sink.close()
+    layout.close()
   }
 }

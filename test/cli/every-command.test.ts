@@ -52,7 +52,7 @@ const LINES: Record<string, Line> = {
     ],
   },
   events: { json: ['--no-follow', '--type', 'state'], wrong: [['--since', 'x']] },
-  audit: { json: 'needs swarm.audits; test/e2e/audits.test.ts', wrong: [[], ['nobody']] },
+  audit: { json: 'needs swarm.audits; test/e2e/heads.test.ts', wrong: [[], ['nobody']] },
   eval: {
     json: ['--prompts', '1', '--task', 'base_conversion'],
     wrong: [

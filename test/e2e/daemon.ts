@@ -20,8 +20,6 @@ const QUICK = [
   'checkpoint.every_steps=2',
   'eval.every_seconds=0',
   'engine.threads=1',
-  // A busy machine would starve daemons in the background.
-  'limits.priority=normal',
 ]
 
 export interface Finished {

@@ -1,4 +1,4 @@
-// Daemons in a private swarm average their weights, also after one was killed.
+// Daemons in a private swarm average their weights and audit each other's steps, also after one was killed.
 
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -15,7 +15,7 @@ afterEach(async () => {
 })
 
 /** Catching up evaluates; four questions are enough to say that nothing broke. */
-const SETTINGS = ['eval.prompts_per_task=4']
+const SETTINGS = ['eval.prompts_per_task=4', 'swarm.audits=true']
 const start = (name: string, args: string[], more: string[] = []): Promise<Daemon> =>
   startDaemon(join(folder.path, name), { args, settings: [...SETTINGS, ...more] })
 const averagesWith =
@@ -23,7 +23,7 @@ const averagesWith =
   ({ heads }: Snapshot) =>
     heads?.peers.some((one) => one.peer === peer && one.at > since)
 
-it('daemons of one lineage average weights beside one of another, and go on after kill -9', async () => {
+it('daemons of one lineage average and audit weights beside one of another, and go on after kill -9', async () => {
   const first = await start('first', ['up'], ['swarm.private=true'])
   const { peerId } = (await first.client.health())!
   const { invite } = await first.client.send('invite', {})
@@ -47,9 +47,18 @@ it('daemons of one lineage average weights beside one of another, and go on afte
   expect((await first.client.snapshot()).heads!.peers.map(({ peer }) => peer)).not.toContain(unlike)
   await third.kill()
 
+  const passed = { outcome: 'passed', isSame: true }
+  const theirs = await second.client.send('audit', { peer: peerId })
+  expect(theirs).toMatchObject({ isOwn: false, peer: peerId, audited: [passed] })
+  expect(theirs.head ?? 'passed').toBe('passed')
+
   await second.kill()
   const killed = Date.now()
   const again = await start('second', ['join', invite])
+  // Steps from before the kill: it has made none, or one, since.
+  const own = await again.client.send('audit', {})
+  expect(own).toMatchObject({ isOwn: true, peer: other, audited: [passed] })
+  expect(own.steps).toBeGreaterThan(1)
   await again.until('it averages with the first again', averagesWith(peerId), 240_000)
   await first.until('it averages with the second again', averagesWith(other, killed), 240_000)
   for (const daemon of [first, again]) expect((await daemon.stop()).status).toBe(0)

@@ -68,7 +68,8 @@ export function createEmulator(columns: number, rows: number): Emulator {
 
 export function openSink(columns: number, rows: number): { sink: Sink; emulator: Emulator } {
   const emulator = createEmulator(columns, rows)
-  const sink = createSink(emulator, { columns, rows })
+  // Rows fit, which layout.test.ts and tmux.test.ts check; ink would take most of the time of these tests.
+  const sink = createSink({ columns, rows }, { target: emulator, layout: { lay: (rows) => rows } })
   emulator.write('\u001b[?1049h\u001b[?7l')
   sink.open = true
   return { sink, emulator }

@@ -34,10 +34,7 @@ export function createLayout(): Layout {
   })
   return {
     lay(rows, columns) {
-      if (columns !== stdout.columns) {
-        stdout.columns = columns
-        stdout.emit('resize')
-      }
+      stdout.columns = columns
       app.rerender(
         createElement(
           Box,

@@ -3,7 +3,7 @@
 // write. Auto-wrap is off, so a picture drawn for an earlier, wider window does no harm.
 
 import type { Block } from '../widgets/panel.ts'
-import { createLayout } from './layout.ts'
+import type { Layout } from './layout.ts'
 
 interface SinkTarget {
   write(text: string): unknown
@@ -21,17 +21,17 @@ export interface Sink {
   picture(): string[]
   /** While closed, pictures are kept but not written. */
   open: boolean
-  /** Ends the layout. */
-  close(): void
 }
 
 const SYNC_ON = '\u001b[?2026h'
 const SYNC_OFF = '\u001b[?2026l'
 
-export function createSink(target: SinkTarget, size: { columns: number; rows: number }): Sink {
+export function createSink(
+  size: { columns: number; rows: number },
+  { target, layout }: { target: SinkTarget; layout: Pick<Layout, 'lay'> },
+): Sink {
   let shown: Array<string | undefined> = []
   let current: Block = []
-  const layout = createLayout()
   const draw = (): void => {
     if (!sink.open) return
     const next = Array.from({ length: sink.rows }, (_, i) => current[i] ?? '')
@@ -63,7 +63,6 @@ export function createSink(target: SinkTarget, size: { columns: number; rows: nu
       shown = []
       draw()
     },
-    close: layout.close,
   }
   return sink
 }

@@ -6,6 +6,7 @@ import { runInNewContext } from 'node:vm'
 import { createScriptedNode } from '../../../test/control/scripted-node.ts'
 import { readyStore, scriptedClient } from '../../../test/tui/screen.ts'
 import { createApp } from '../../../tui/app.ts'
+import { createLayout } from '../../../tui/screen/layout.ts'
 import { createSink } from '../../../tui/screen/sink.ts'
 import { keepHeapSmall } from '../../../tui/screen/small-heap.ts'
 import { createTheme } from '../../../tui/screen/theme.ts'
@@ -22,14 +23,12 @@ export async function measureMemory({ updates }: { updates: number }): Promise<s
   const client = scriptedClient(node.snapshot, { groups: async () => ({ v: 1, groups: node.groups!({}) }) })
   const store = await readyStore(client, Date.now)
   let written = 0
-  const sink = createSink(
-    {
-      write: (text) => {
-        written += text.length
-      },
+  const target = {
+    write: (text: string) => {
+      written += text.length
     },
-    { columns: 100, rows: 30 },
-  )
+  }
+  const sink = createSink({ columns: 100, rows: 30 }, { target, layout: createLayout() })
   sink.open = true
   const app = createApp(
     {
