@@ -1,4 +1,4 @@
-// Reads the files of a dataset: JSON lines, a table (*.csv, *.tsv) with a header line, a folder of such files in the
+// Reads the files of a dataset: JSON lines, a table (*.csv, *.tsv) with a header line, Parquet, a folder of such files in the
 // order of their names, or a folder of pairs NAME.prompt.txt and NAME.answer.txt. Only regular files directly in the
 // folder are read, so no link leads out of it. Sizes are limited, and problems are reported with file and line.
 
@@ -22,7 +22,7 @@ export async function readFiles(path: string, into: Gathering): Promise<void> {
     const budget = { left: MAX_BYTES }
     const named = (ending: RegExp) =>
       entries.filter((entry) => ending.test(entry.name)).sort((a, b) => (a.name < b.name ? -1 : 1))
-    const tables = named(/\.(jsonl|csv|tsv)$/)
+    const tables = named(/\.(jsonl|csv|tsv|parquet)$/)
     const questions = tables.length > 0 ? [] : named(/\.prompt\.txt$/)
     for (const entry of [...tables, ...questions])
       if (!entry.isFile()) into.fail(entry.name, 'not a regular file; put the file itself in the folder')
@@ -32,7 +32,7 @@ export async function readFiles(path: string, into: Gathering): Promise<void> {
       if (entry.isFile()) if (!(await readPair(path, entry.name, budget, into))) return
     if (tables.length + questions.length === 0)
       throw new Fault(
-        'the folder has neither *.jsonl, *.csv or *.tsv files nor pairs of NAME.prompt.txt and NAME.answer.txt',
+        'the folder has neither *.jsonl, *.csv, *.tsv or *.parquet files nor pairs of NAME.prompt.txt and NAME.answer.txt',
       )
   } catch (error) {
     into.fail(basename(path), messageOf(error))
@@ -45,7 +45,20 @@ interface Budget {
 }
 
 const readTable: typeof readLines = (path, flags, budget, into) =>
-  (/\.(csv|tsv)$/.test(path) ? readCsv : readLines)(path, flags, budget, into)
+  (path.endsWith('.parquet') ? readColumns : /\.(csv|tsv)$/.test(path) ? readCsv : readLines)(
+    path,
+    flags,
+    budget,
+    into,
+  )
+
+const readColumns: typeof readLines = (path, flags, budget, into) =>
+  withFile(path, flags, budget, async (file, size) => {
+    const { buffer, bytesRead } = await file.read(new Uint8Array(size), 0, size, 0)
+    const bytes = buffer.subarray(0, bytesRead)
+    const { readParquet } = await import('./parquet-files.ts')
+    await readParquet({ name: basename(path), bytes, spend: (count) => spend(budget, count) }, into)
+  })
 
 async function readLines(path: string, flags: number, budget: Budget, into: Gathering): Promise<void> {
   const name = basename(path)
@@ -205,13 +218,13 @@ async function withFile<T>(
   path: string,
   flags: number,
   { left }: Budget,
-  use: (file: FileHandle) => Promise<T>,
+  use: (file: FileHandle, size: number) => Promise<T>,
 ): Promise<T> {
   const file = await open(path, constants.O_RDONLY | flags)
   try {
     const { size } = await file.stat()
     if (size > left) throw tooMuch()
-    return await use(file)
+    return await use(file, size)
   } finally {
     await file.close()
   }

@@ -421,7 +421,7 @@ describe('files', () => {
     [
       'is a folder without any',
       () => mkdirSync(join(folder, 'sums.jsonl')),
-      /neither \*\.jsonl, \*\.csv or \*\.tsv files/,
+      /neither \*\.jsonl, \*\.csv, \*\.tsv or \*\.parquet files/,
     ],
     [
       'has a link that leads out',

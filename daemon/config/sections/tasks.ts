@@ -29,7 +29,7 @@ export const task = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe('your own questions: *.jsonl, *.csv, *.tsv, or a folder of such files'),
+    .describe('your own questions: *.jsonl, *.csv, *.tsv, *.parquet, or a folder of such files'),
   fields: z
     .strictObject({
       prompt: field.describe('the question, or a list of chat messages'),

@@ -56,6 +56,24 @@ export function headerProblem(columns: readonly string[], fields: Fields | undef
   return undefined
 }
 
+/** As `headerProblem`, but a name with dots may lead into a column, as in rows; `needed` are the columns that are read. */
+export function columnsNeeded(
+  columns: readonly string[],
+  fields: Fields | undefined,
+): { problem: string | undefined; needed: string[] } {
+  if (fields === undefined) return { problem: headerProblem(columns, fields), needed: [...columns] }
+  const root = (key: RowKey): string | undefined => {
+    const name = fields[key] ?? (key === 'prompt' || key === 'answer' ? key : undefined)
+    return name === undefined || columns.includes(name) ? name : name.split('.')[0]
+  }
+  const roots = Object.fromEntries(ROW_KEYS.map((key) => [key, root(key)])) as Fields
+  const names = Object.values(roots)
+  return {
+    problem: headerProblem(columns, roots),
+    needed: columns.filter((column) => names.includes(column)),
+  }
+}
+
 /** Table cells are text, so cells of fields with other types are parsed. Empty cells count as missing. */
 export function fromCells(row: Readonly<Record<string, string>>, fields: Fields | undefined): Given {
   const given: Given = {}

@@ -2,7 +2,7 @@
 
 import { Fault } from '../verifiers/index.ts'
 import { plainText } from '../verifiers/plain-text.ts'
-import { headerProblem } from './fields.ts'
+import { columnsNeeded, headerProblem } from './fields.ts'
 import { MAX_ROWS, type Reading, type Row, readCells, readLine, rowOf } from './rows.ts'
 
 /** After this many mistakes, reading stops. */
@@ -26,6 +26,8 @@ export interface Gathering {
   line(where: string, text: string): boolean
   /** A table's columns; called before its rows. */
   header(where: string, columns: readonly string[]): boolean
+  /** The columns of a Parquet file that count, in their order; undefined if it lacks one. Its rows are lines. */
+  columns(where: string, names: readonly string[]): string[] | undefined
   cells(where: string, cells: Readonly<Record<string, string>>): boolean
   pair(where: string, prompt: string, answer: string, id: string): boolean
   fail(where: string, message: string): boolean
@@ -83,6 +85,11 @@ export function gather(reading: Reading): Gathering {
       const problem = headerProblem(columns, reading.fields)
       if (problem !== undefined) fail(where, problem)
       return problem === undefined
+    },
+    columns(where, names) {
+      const { problem, needed } = columnsNeeded(names, reading.fields)
+      if (problem !== undefined) fail(where, problem)
+      return problem === undefined ? needed : undefined
     },
     cells: (where, cells) => take(where, () => readCells(cells, reading)),
     pair: (where, prompt, answer, id) =>

@@ -86,12 +86,16 @@ export function readCells(cells: Readonly<Record<string, string>>, { defaultJudg
 
 function readFields(given: Record<string, unknown>, { defaultJudge, fields }: Reading): Row {
   try {
-    return rowOf(fields ? mapped(given, fields) : given, defaultJudge)
+    return rowOf(fields ? mapped(given, fields) : withoutNulls(given), defaultJudge)
   } catch (error) {
     if (error instanceof Fault) throw new Fault(inTheirNames(error.message, fields))
     throw error
   }
 }
+
+/** Null means that a row omits an optional field. */
+const withoutNulls = (given: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null))
 
 /** The verifier whose rows need no answer. */
 const KEYLESS = 'unknown'
