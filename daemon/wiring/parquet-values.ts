@@ -8,6 +8,9 @@ import { Fault } from '../../plugins/tasks/dataset/index.ts'
 
 type ToText = (value: unknown) => string
 
+/** Digits behind the point; Arrow has 76 at most. */
+const MAX_SCALE = 128
+
 const DIGITS = { MILLIS: 3, MICROS: 6, NANOS: 9 }
 
 /** How a column's values are written. Changes the schema: call it before the column is read. Throws Fault. */
@@ -49,6 +52,7 @@ function orNull(text: ToText, isList = false): ToText {
 
 function leafText(element: SchemaElement): ToText {
   const { type, converted_type: old, logical_type: logical, scale = 0 } = element
+  if (!(scale >= 0 && scale <= MAX_SCALE)) throw unsupported(element, `DECIMAL with the scale ${scale}`)
   const kind = logical?.type ?? old
   if (kind === 'BSON' || kind === 'INTERVAL' || kind === 'GEOMETRY' || kind === 'GEOGRAPHY')
     throw unsupported(element, kind)
@@ -90,7 +94,7 @@ function unscaled(value: unknown): bigint {
 }
 
 function decimalText(value: bigint, scale: number): string {
-  if (scale <= 0) return integerText(`${value * 10n ** BigInt(-scale)}`)
+  if (scale === 0) return integerText(`${value}`)
   const digits = `${value < 0n ? -value : value}`.padStart(scale + 1, '0')
   return `${value < 0n ? '-' : ''}${digits.slice(0, -scale)}.${digits.slice(-scale)}`
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { readFiles } from '../../daemon/wiring/dataset-files.ts'
 import { readParquet } from '../../daemon/wiring/parquet-files.ts'
+import { toText } from '../../daemon/wiring/parquet-values.ts'
 import { type Fields, type Gathered, gather, readJudge } from '../../plugins/tasks/dataset/index.ts'
 
 const FOLDER = join(import.meta.dirname, 'parquet')
@@ -105,4 +106,11 @@ test('however a file is damaged, there are rows or problems, and no other error'
       expect(error.message).toMatch(/not readable as Parquet|which is not read|more than/),
     )
   }
+})
+
+test('a decimal with digits without end is refused before a value is written', () => {
+  const element = { name: 'price', type: 'INT64', converted_type: 'DECIMAL', scale: 1_000_000_000 } as const
+  expect(() => toText({ children: [], count: 1, element, path: ['price'] })).toThrow(
+    /column "price" is of type DECIMAL with the scale 1000000000, which is not read/,
+  )
 })

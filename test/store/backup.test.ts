@@ -188,6 +188,12 @@ describe('nothing is restored', () => {
   test('from one of another format, or from something else', async () => {
     await writeFile(join(root, 'other.tar'), tarOf(files([MANIFEST, '{"v":2}']), { time: 0 }))
     await refused('other.tar', 'other', /format 2, and this Waggle reads 1/)
+    // What would be shown, and a date that is none.
+    for (const wrong of [{ time: 'now' }, { peerId: '\u001b[2J' }, { damaged: ['x'] }, { files: { a: 1 } }]) {
+      const text = JSON.stringify({ ...JSON.parse(list({})), ...wrong })
+      await writeFile(join(root, 'other.tar'), tarOf(files([MANIFEST, text]), { time: 0 }))
+      await refused('other.tar', 'other', /its list is damaged/)
+    }
     await writeFile(join(root, 'other.tar'), Buffer.alloc(5000, 'x'))
     await refused('other.tar', 'other', /header at byte 0 is damaged/)
   })
@@ -244,7 +250,8 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   for await (const item of items) list.push(item)
   return list
 }
-const list = (listed: object): string => JSON.stringify({ v: 1, damaged: [], files: listed })
+const list = (listed: object): string =>
+  JSON.stringify({ v: 1, program: '0', time: 0, damaged: [], files: listed })
 async function* files(...given: Array<[name: string, text: string, size?: number]>): AsyncGenerator<TarFile> {
   for (const [name, text, size] of given)
     yield { name, size: size ?? Buffer.byteLength(text), content: [Buffer.from(text)] }

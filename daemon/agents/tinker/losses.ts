@@ -16,7 +16,10 @@ import type { Objective, Row } from '../../library/contract.ts'
 import { invalid } from '../errors.ts'
 import type { Batch, Datum, Losses } from './messages.ts'
 
-/** Bounds of the importance ratio unless the batch has its own (PPO, Schulman et al. 2017). */
+/**
+ * Bounds of the importance ratio unless the batch has its own (PPO, Schulman et al. 2017). Tinker's own for cispo are not in
+ * its client, so they are assumed to be the same.
+ */
 const CLIP = { clip_low_threshold: 0.8, clip_high_threshold: 1.2 }
 
 const logprob = column('logprob')

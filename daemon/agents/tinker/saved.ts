@@ -47,6 +47,15 @@ const PATH = /^tinker:\/\/([\w:-]{1,200})\/(weights|sampler_weights)\/([^/]+)$/
 const KINDS = ['weights', 'sampler_weights'] as const
 const FILE = 'about.json'
 
+/** Undefined for a file that is damaged. */
+function readAbout(text: string): About | undefined {
+  try {
+    return ABOUT.parse(JSON.parse(text))
+  } catch {
+    return undefined
+  }
+}
+
 export function createSaved(directory: string, { now }: { now(): number }): Saved {
   // Colons cannot be in the names of folders everywhere.
   const folderOf = ({ run, kind, name }: Place): string =>
@@ -55,8 +64,8 @@ export function createSaved(directory: string, { now }: { now(): number }): Save
   const read = async (place: Place): Promise<SavedWeights | undefined> => {
     const folder = folderOf(place)
     const text = await readFile(join(folder, FILE), 'utf8').catch(() => undefined)
-    if (text === undefined) return undefined
-    return { ...ABOUT.parse(JSON.parse(text)), ...place, path: addressOf(place), folder }
+    const about = text === undefined ? undefined : readAbout(text)
+    return about && { ...about, ...place, path: addressOf(place), folder }
   }
   const list = (folder: string): Promise<string[]> => readdir(folder).catch(() => [])
   const find: Saved['find'] = async (path) => {

@@ -10,7 +10,7 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import { PARTIAL, writeFileWhole } from '../atomic.ts'
 import { type Disk, explainErrno } from '../disk.ts'
 import { watchedDisk } from '../watched-disk.ts'
-import { type BackupManifest, FORMAT, MANIFEST } from './contents.ts'
+import { type BackupManifest, FORMAT, MANIFEST, PRINTABLE } from './contents.ts'
 import { type Frozen, freeze } from './freeze.ts'
 import { type TarFile, tarOf } from './tar.ts'
 
@@ -59,12 +59,12 @@ export async function backUp(options: BackupOptions, parts: BackupParts): Promis
         `the backup takes ${inWords(total)}, and ${dirname(file)} has ${inWords(room)}`,
         { hint: 'Name a file on another disk.' },
       )
-    const peerId = await readFile(join(into, 'identity.id'), 'utf8').catch(() => '')
+    const peerId = (await readFile(join(into, 'identity.id'), 'utf8').catch(() => '')).trim()
     const manifest: BackupManifest = {
       v: FORMAT,
       program,
       time: clock(),
-      ...(peerId && { peerId: peerId.trim() }),
+      ...(PRINTABLE.test(peerId) && { peerId }),
       damaged,
       files: {},
     }

@@ -1,5 +1,6 @@
 // What a backup holds: what a node cannot make again. Not in it are logs, caches, models, and files that the config names.
 
+import { z } from 'zod'
 import { PARTIAL } from '../atomic.ts'
 
 /** Newest state last, as a killed node leaves it: the databases may be ahead of the checkpoints, never behind. */
@@ -28,18 +29,24 @@ export const IN_STATE: readonly string[] = [
 export const MANIFEST = 'waggle-backup.json'
 export const FORMAT = 1
 
-export interface BackupManifest {
-  v: typeof FORMAT
+/** It is shown. */
+export const PRINTABLE = /^[ -~]{1,256}$/
+
+export const manifestShape = z.strictObject({
+  v: z.literal(FORMAT),
   /** The Waggle that wrote it. */
-  program: string
-  /** ms since the epoch. */
-  time: number
-  peerId?: string
+  program: z.string().max(64),
+  /** ms since the epoch, as far as dates go. */
+  time: z.number().min(0).max(8.64e15),
+  peerId: z.string().regex(PRINTABLE).optional(),
   /** What was found to be damaged, and is in it as it was. */
-  damaged: string[]
-  /** SHA-256 as 64 hex digits. */
-  files: Record<string, { bytes: number; sha256: string }>
-}
+  damaged: z.array(z.enum(DATABASES)),
+  files: z.record(
+    z.string(),
+    z.strictObject({ bytes: z.int().min(0), sha256: z.string().regex(/^[0-9a-f]{64}$/) }),
+  ),
+})
+export type BackupManifest = z.infer<typeof manifestShape>
 
 /** Whether this program puts files of this name into a backup. Names come from an archive that anyone may have made. */
 export function isContent(name: string): boolean {

@@ -23,7 +23,7 @@ interface Found {
   /** Links, sockets and other things that are not files or folders. */
   leftOut: string[]
   /** Databases with tables that cannot be read. */
-  damaged: string[]
+  damaged: Array<(typeof DATABASES)[number]>
 }
 
 /** `into` must not exist, and be on the disk of `state`. */

@@ -10,7 +10,16 @@ import { faultsIn } from '../database/level-files.ts'
 import { isInUse } from '../database/level-folder.ts'
 import { type Disk, type DiskFile, explainErrno } from '../disk.ts'
 import { watchedDisk } from '../watched-disk.ts'
-import { type BackupManifest, CONFIG, DATABASES, FORMAT, IN_STATE, isContent, MANIFEST } from './contents.ts'
+import {
+  type BackupManifest,
+  CONFIG,
+  DATABASES,
+  FORMAT,
+  IN_STATE,
+  isContent,
+  MANIFEST,
+  manifestShape,
+} from './contents.ts'
 import { entriesOf, type TarEntry } from './tar.ts'
 
 interface RestoreOptions {
@@ -41,7 +50,10 @@ const PIECE_BYTES = 1 << 20
 const MAX_MANIFEST_BYTES = 64 << 20
 const IDENTITY = /^identity\./
 
-/** Rejects with E_BACKUP or E_HOME_LOCKED; then the home is as it was. */
+/**
+ * Rejects with E_BACKUP or E_HOME_LOCKED; then the home is as it was, unless the disk failed while files were moved: the
+ * error says where they are.
+ */
 export async function restoreBackup(
   { file, state, config, replace, withoutIdentity }: RestoreOptions,
   { disk, clock, at }: RestoreParts,
@@ -213,15 +225,16 @@ async function readManifest({ size, at }: TarEntry, archive: DiskFile): Promise<
   if (size > MAX_MANIFEST_BYTES) throw new Error('its list is too large')
   const text = new Uint8Array(size)
   if ((await archive.read(text, at)) < size) throw new Error('it ends too early')
-  let manifest: Partial<BackupManifest>
+  let given: unknown
   try {
-    manifest = JSON.parse(Buffer.from(text).toString())
+    given = JSON.parse(Buffer.from(text).toString())
   } catch {
     throw new Error('its list is damaged')
   }
-  const { v, files, damaged } = manifest
-  if (v !== FORMAT) throw new Error(`it has format ${v}, and this Waggle reads ${FORMAT}: update it`)
-  if (typeof files !== 'object' || files === null || !Array.isArray(damaged))
-    throw new Error('its list is damaged')
-  return manifest as BackupManifest
+  const version = (given as { v?: unknown } | null)?.v
+  if (typeof version === 'number' && version !== FORMAT)
+    throw new Error(`it has format ${version}, and this Waggle reads ${FORMAT}: update it`)
+  const { data } = manifestShape.safeParse(given)
+  if (!data) throw new Error('its list is damaged')
+  return data
 }
