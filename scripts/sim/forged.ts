@@ -34,7 +34,7 @@ async function courses(options: { honest: number; liars: number; kind?: ForgedKi
   return all
 }
 
-/** "1.62 ± 0.05 (least −0.31, 40 s below)": the end with its standard error over seeds, and the worst node. */
+/** "1.62 ± 0.05 (fall 0.31, 40 s)": the end with its standard error over seeds, and of the worst node how far and how long it fell. */
 function cell(all: readonly Course[]): string {
   const perSeed = seeds.map((_, i) => {
     const each = all.length / seeds.length

@@ -1,5 +1,5 @@
 // Rows of a picture, laid out by ink: one that is wider than the window ends in an ellipsis, however wide its characters
-// are. Only rows that changed are given to it, because laying out a whole picture takes ten times as long.
+// are. Only rows that changed are given to it, because laying out a whole picture takes four times as long.
 
 import { EventEmitter } from 'node:events'
 import { Box, render, Text } from 'ink'
