@@ -167,27 +167,10 @@ export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsP
     ending.signal,
   )
 
-  const evaluating =
-    tasks.chosen.length > 0 && config.eval.every_seconds > 0
-      ? runEvaluationLoop(
-          {
-            settings() {
-              const { every_seconds, prompts_per_task } = settings().eval
-              return { everySeconds: every_seconds, promptsPerTask: prompts_per_task }
-            },
-            maxNewTokens: config.model.max_completion_tokens,
-          },
-          {
-            ...shared,
-            onEvaluation(evaluation) {
-              journal.evaluation(evaluation)
-              core.onEvaluation(evaluation.accuracy, evaluation.prompts)
-            },
-            onError: journal.fail('evaluation'),
-          },
-          ending.signal,
-        )
-      : undefined
+  const isEvaluated = tasks.chosen.length > 0 && config.eval.every_seconds > 0
+  const evaluating = isEvaluated
+    ? evaluate({ settings }, { ...shared, core, journal }, ending.signal)
+    : undefined
 
   return {
     async end() {
@@ -195,4 +178,34 @@ export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsP
       await Promise.allSettled([generating, training, evaluating])
     },
   }
+}
+
+function evaluate(
+  { settings }: Pick<LoopsOptions, 'settings'>,
+  {
+    core,
+    journal,
+    ...shared
+  }: Pick<LoopsParts, 'core' | 'journal' | 'policy' | 'phases' | 'tasks' | 'changed' | 'mustWait'> &
+    Pick<LoopsParts, 'now' | 'monotonic' | 'sleep'>,
+  signal: AbortSignal,
+): Promise<void> {
+  return runEvaluationLoop(
+    {
+      settings() {
+        const { every_seconds, prompts_per_task } = settings().eval
+        return { everySeconds: every_seconds, promptsPerTask: prompts_per_task }
+      },
+      maxNewTokens: settings().model.max_completion_tokens,
+    },
+    {
+      ...shared,
+      onEvaluation(evaluation) {
+        journal.evaluation(evaluation)
+        core.onEvaluation(evaluation.accuracy, evaluation.prompts)
+      },
+      onError: journal.fail('evaluation'),
+    },
+    signal,
+  )
 }

@@ -86,47 +86,6 @@ export function createPlayer(
     )
   }
 
-  const episode = async (session: Session, { seed, prompt }: Seat): Promise<void> => {
-    const rollout = parts.book.open({ task: name, group: `seed ${seed}`, mode: 'train' })
-    try {
-      const { messages: opening, tools } = await session.reset(seed)
-      compare(prompt, textOf(opening))
-      const messages = withPrompt(opening, environment.prompt)
-      const turns = new Map<string, TurnReward>()
-      let seen = textOf(opening)
-      let [value, isDone] = [0, false]
-      while (!isDone && turns.size < environment.turns) {
-        let call: Call
-        try {
-          call = await parts.answer(rollout, { messages, tools })
-        } catch (error) {
-          // The conversation has reached its maximum length, so the episode ends here with what it has earned.
-          if (error instanceof HttpError && error.word === 'context_length_exceeded' && turns.size > 0) break
-          throw error
-        }
-        const answer = answerOf(call, tools)
-        const shown = await session.step(answer)
-        messages.push(answerMessage(answer), ...shown.messages)
-        turns.set(call.id, {
-          value: shown.reward,
-          state: createHash('sha256').update(seen).digest('hex').slice(0, 32),
-        })
-        seen = textOf(shown.messages)
-        value += shown.reward
-        isDone = shown.done
-      }
-      if (!isDone) value += await session.end()
-      if (Math.abs(value) > LARGEST_REWARD)
-        throw new EnvironmentError(
-          `environment ${name}: an episode earned ${value}, beyond ±${LARGEST_REWARD}`,
-        )
-      await parts.book.reward(rollout, { value, turns })
-    } catch (error) {
-      parts.book.abandon(rollout, 'environment failed')
-      throw error
-    }
-  }
-
   const work = async (): Promise<void> => {
     let session: Session | undefined
     let failures = 0
@@ -137,7 +96,7 @@ export function createPlayer(
       if (signal.aborted) break
       try {
         session ??= await environment.open()
-        await episode(session, seat)
+        await playEpisode({ environment, parts, compare }, session, seat)
         if (trouble !== undefined) parts.log('info', `environment ${name} plays again`)
         trouble = undefined
         failures = 0
@@ -173,6 +132,59 @@ export function createPlayer(
       closing.abort()
       await Promise.all(working)
     },
+  }
+}
+
+/** Plays one episode. Its rollout is given its reward, or abandoned if anything fails. */
+async function playEpisode(
+  {
+    environment,
+    parts,
+    compare,
+  }: {
+    environment: ServedEnvironment
+    parts: Pick<PlayerParts, 'book' | 'answer'>
+    compare(prompt: Seat['prompt'], text: string): void
+  },
+  session: Session,
+  { seed, prompt }: Seat,
+): Promise<void> {
+  const { name } = environment
+  const rollout = parts.book.open({ task: name, group: `seed ${seed}`, mode: 'train' })
+  try {
+    const { messages: opening, tools } = await session.reset(seed)
+    compare(prompt, textOf(opening))
+    const messages = withPrompt(opening, environment.prompt)
+    const turns = new Map<string, TurnReward>()
+    let seen = textOf(opening)
+    let [value, isDone] = [0, false]
+    while (!isDone && turns.size < environment.turns) {
+      let call: Call
+      try {
+        call = await parts.answer(rollout, { messages, tools })
+      } catch (error) {
+        // The conversation has reached its maximum length, so the episode ends here with what it has earned.
+        if (error instanceof HttpError && error.word === 'context_length_exceeded' && turns.size > 0) break
+        throw error
+      }
+      const answer = answerOf(call, tools)
+      const shown = await session.step(answer)
+      messages.push(answerMessage(answer), ...shown.messages)
+      turns.set(call.id, {
+        value: shown.reward,
+        state: createHash('sha256').update(seen).digest('hex').slice(0, 32),
+      })
+      seen = textOf(shown.messages)
+      value += shown.reward
+      isDone = shown.done
+    }
+    if (!isDone) value += await session.end()
+    if (Math.abs(value) > LARGEST_REWARD)
+      throw new EnvironmentError(`environment ${name}: an episode earned ${value}, beyond ±${LARGEST_REWARD}`)
+    await parts.book.reward(rollout, { value, turns })
+  } catch (error) {
+    parts.book.abandon(rollout, 'environment failed')
+    throw error
   }
 }
 

@@ -171,32 +171,35 @@ export function createAuthors({ restored }: { restored?: Partial<AuthorsState> |
       return pairs !== undefined && meanInterval(pairs, 0, SUSPECT_ALPHA).high < 0
     },
 
-    contributors() {
-      const total = [...all.values()].reduce((sum, { norm }) => sum + norm, 0)
-      return [...all]
-        .filter(
-          ([, { norm, away, typicality }]) => norm > 1e-9 || away > 0 || typicality.likeness !== 'unknown',
-        )
-        .map(([peer, author]) => contributorOf(peer, author, total))
-        .sort((a, b) => b.share - a.share)
-        .slice(0, SHOWN)
-    },
+    contributors: () => contributorsOf(all),
+    save: () => stateOf(all, own),
+  }
+}
 
-    save: () => ({
-      setAside: [...all]
-        .filter(([, { away }]) => away > 0)
-        .map(([author, { away, offences, reason }]) => ({
-          author,
-          updates: away,
-          offences,
-          reason: reason ?? '',
-        })),
-      calibration: [...own],
-      authors: [...all].map(([author, { away: _, reason: __, ...known }]) => ({
+function contributorsOf(all: ReadonlyMap<string, Author>): SharingContributor[] {
+  const total = [...all.values()].reduce((sum, { norm }) => sum + norm, 0)
+  return [...all]
+    .filter(([, { norm, away, typicality }]) => norm > 1e-9 || away > 0 || typicality.likeness !== 'unknown')
+    .map(([peer, author]) => contributorOf(peer, author, total))
+    .sort((a, b) => b.share - a.share)
+    .slice(0, SHOWN)
+}
+
+function stateOf(all: ReadonlyMap<string, Author>, own: readonly number[]): AuthorsState {
+  return {
+    setAside: [...all]
+      .filter(([, { away }]) => away > 0)
+      .map(([author, { away, offences, reason }]) => ({
         author,
-        ...structuredClone(known),
+        updates: away,
+        offences,
+        reason: reason ?? '',
       })),
-    }),
+    calibration: [...own],
+    authors: [...all].map(([author, { away: _, reason: __, ...known }]) => ({
+      author,
+      ...structuredClone(known),
+    })),
   }
 }
 

@@ -70,6 +70,8 @@ interface JudgeState {
   cost: number
 }
 
+type Finding = Pick<JudgeState, 'verdict' | 'effect' | 'low' | 'high'>
+
 const ALPHA = 0.05
 /** Minimum number of comparisons for a verdict: at first, the mean of own gradients rests on hardly any rollouts. */
 const NEEDED = 12
@@ -101,34 +103,12 @@ export function createJudge(options: JudgeOptions): Judge {
   let probes = restored?.probes ?? 0
   const cut = (figure: number, unit: number): number => Math.max(-MAX, Math.min(MAX, figure / unit))
   /** Result of the last complete epoch, reported until the new one has a result. */
-  let earlier: Pick<JudgeState, 'verdict' | 'effect' | 'low' | 'high'> = restored?.earlier ?? {
+  let earlier: Finding = restored?.earlier ?? {
     verdict: 'not yet known',
   }
 
-  const judge = (): typeof earlier => {
-    if (pairs.count < NEEDED) return { verdict: 'not yet known' }
-    const difference = meanInterval(pairs, 1, ALPHA)
-    const ratio = ratioInterval(pairs, ALPHA)
-    const figures = ratio && {
-      effect: ratio.value - 1,
-      ...(Number.isFinite(ratio.low) ? { low: ratio.low - 1 } : {}),
-      ...(Number.isFinite(ratio.high) ? { high: ratio.high - 1 } : {}),
-    }
-    const isNone = ratio !== undefined && ratio.low - 1 > -NEGLIGIBLE && ratio.high - 1 < NEGLIGIBLE
-    const verdict: SharingVerdict =
-      // 'helps' also requires that own progress is known to be positive. When own steps overshoot, the next own
-      // rollouts correct them; that alone would make peers look better.
-      difference.low > 0 && ratio !== undefined
-        ? 'helps'
-        : difference.high < 0
-          ? 'hurts'
-          : isNone
-            ? 'no difference'
-            : 'not yet known'
-    return { verdict, ...figures }
-  }
   const restart = (): void => {
-    earlier = judge()
+    earlier = verdictOn(pairs)
     pairs = noPairs()
   }
   const open = (now: boolean): SharingChange | undefined => {
@@ -165,7 +145,7 @@ export function createJudge(options: JudgeOptions): Judge {
         if (pairs.count >= EPOCH) restart()
         return undefined
       }
-      const { verdict } = judge()
+      const { verdict } = verdictOn(pairs)
       if (verdict === 'hurts' && isOpen) return open(false)
       if (verdict === 'helps' && !isOpen) return open(true)
       if (pairs.count >= EPOCH) restart()
@@ -187,7 +167,7 @@ export function createJudge(options: JudgeOptions): Judge {
     },
 
     get state() {
-      const now = judge()
+      const now = verdictOn(pairs)
       const reported = now.verdict === 'not yet known' && now.effect === undefined ? earlier : now
       return {
         foreign: resting > 0 ? 0 : foreignNow(),
@@ -208,4 +188,28 @@ export function createJudge(options: JudgeOptions): Judge {
       earlier: { ...earlier },
     }),
   }
+}
+
+/** What the comparisons of an epoch show so far. */
+function verdictOn(pairs: Pairs): Finding {
+  if (pairs.count < NEEDED) return { verdict: 'not yet known' }
+  const difference = meanInterval(pairs, 1, ALPHA)
+  const ratio = ratioInterval(pairs, ALPHA)
+  const figures = ratio && {
+    effect: ratio.value - 1,
+    ...(Number.isFinite(ratio.low) ? { low: ratio.low - 1 } : {}),
+    ...(Number.isFinite(ratio.high) ? { high: ratio.high - 1 } : {}),
+  }
+  const isNone = ratio !== undefined && ratio.low - 1 > -NEGLIGIBLE && ratio.high - 1 < NEGLIGIBLE
+  const verdict: SharingVerdict =
+    // 'helps' also requires that own progress is known to be positive. When own steps overshoot, the next own
+    // rollouts correct them; that alone would make peers look better.
+    difference.low > 0 && ratio !== undefined
+      ? 'helps'
+      : difference.high < 0
+        ? 'hurts'
+        : isNone
+          ? 'no difference'
+          : 'not yet known'
+  return { verdict, ...figures }
 }

@@ -110,14 +110,7 @@ export function createSharingRecord(
       const foreign =
         measured && learnt && !Number.isNaN(alongForeign) ? { ...measured, gain: alongForeign } : measured
       const scaled = own && judge.scaled(own)
-      for (const { gradientNorm, count } of mine)
-        if (Number.isFinite(gradientNorm))
-          meanOwn = meanOwn
-            ? {
-                gradientNorm: MEAN_DECAY * meanOwn.gradientNorm + (1 - MEAN_DECAY) * gradientNorm,
-                count: MEAN_DECAY * meanOwn.count + (1 - MEAN_DECAY) * count,
-              }
-            : { gradientNorm, count }
+      for (const part of mine) meanOwn = meanWith(meanOwn, part)
       const ownNorm = Math.max(
         meanOwn?.gradientNorm ?? 0,
         ...mine.map(({ gradientNorm }) => gradientNorm),
@@ -163,6 +156,20 @@ export function createSharingRecord(
         evidence: { judge: judge.save(), ...known },
       }
     },
+  }
+}
+
+/** A part whose gradient is not finite leaves the mean as it was. */
+function meanWith(
+  before: MeanOwnPart | undefined,
+  { gradientNorm, count }: MeanOwnPart,
+): MeanOwnPart | undefined {
+  if (!Number.isFinite(gradientNorm) || !before)
+    return Number.isFinite(gradientNorm) ? { gradientNorm, count } : before
+  const mixed = (old: number, now: number): number => MEAN_DECAY * old + (1 - MEAN_DECAY) * now
+  return {
+    gradientNorm: mixed(before.gradientNorm, gradientNorm),
+    count: mixed(before.count, count),
   }
 }
 
