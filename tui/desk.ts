@@ -45,6 +45,7 @@ export interface Desk {
   drawn(): void
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: what each key does, in a few lines each, over one state.
 export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): Desk {
   const { store, replay, commands, readOnly } = props()
   let state: DeskState = {

@@ -83,17 +83,6 @@ export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsP
     }
   }
 
-  const publish = async (group: Group): Promise<void> => {
-    if (!swarm) return
-    try {
-      const { recipients } = await swarm.publish(draftOf(group))
-      // A group without recipients was not sent.
-      if (recipients > 0) journal.telemetry.counters.published += 1
-    } catch (error) {
-      journal.log('debug', `a group was not published: ${error instanceof Error ? error.message : error}`)
-    }
-  }
-
   const generating = runRolloutLoop(
     {
       settings() {
@@ -127,7 +116,7 @@ export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsP
         parts.heads.ownGroup(group)
         // Wakes the train loop even if the group is not used, since a guard may have acted.
         changed.wake()
-        if (isShared) await publish(group)
+        if (isShared && swarm) await publish(group, { swarm, journal })
       },
       onRound(round) {
         core.onRound({ cost: round.seconds })
@@ -177,6 +166,16 @@ export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsP
       ending.abort()
       await Promise.allSettled([generating, training, evaluating])
     },
+  }
+}
+
+async function publish(group: Group, { swarm, journal }: { swarm: Swarm; journal: Journal }): Promise<void> {
+  try {
+    const { recipients } = await swarm.publish(draftOf(group))
+    // A group without recipients was not sent.
+    if (recipients > 0) journal.telemetry.counters.published += 1
+  } catch (error) {
+    journal.log('debug', `a group was not published: ${error instanceof Error ? error.message : error}`)
   }
 }
 

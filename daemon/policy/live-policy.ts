@@ -90,6 +90,7 @@ interface PolicyParts {
   trainer: Trainer & Partial<Resting> & Partial<Pick<Sampler, 'generate'>>
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: short methods over two engines and a version.
 export async function openPolicy(
   {
     model,

@@ -57,6 +57,7 @@ interface Loaded {
 }
 
 /** `load` imports the package. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: short methods over one loaded model.
 export function createLlamaCpp(
   { file, parallel, threads }: LlamaCppOptions,
   { load = () => import(PACKAGE) as Promise<unknown> }: { load?: () => Promise<unknown> } = {},

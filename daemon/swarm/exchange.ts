@@ -83,6 +83,7 @@ const FIRST_ASK_MS = 120_000
 /** Peers that connect within this time of the first one are asked as far back as the first. */
 const MEETING_MS = 60_000
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: puts the parts of the exchange together; each is built once, in order.
 export function createExchange(options: ExchangeOptions, parts: ExchangeParts) {
   const { clock, log, datastore, onEvent, isWanted } = parts
   const records = new PeerRecords({}, { clock })

@@ -16,6 +16,7 @@ import { viewPeers } from './peers/peers.ts'
 import { refusedBy } from './peers/records.ts'
 import type { SwarmEvent } from './types.ts'
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: starts and stops the parts, and answers from them, a line each.
 export async function createSwarm(options: SwarmOptions, parts: SwarmParts): Promise<Swarm> {
   if (!SWARM_NAME.test(options.swarm))
     throw new WaggleError('E_CONFIG', `"${options.swarm}" cannot be a swarm’s name`, {

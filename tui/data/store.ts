@@ -54,6 +54,7 @@ export interface Store {
   close(): void
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: short methods over one view.
 export function createStore(
   { intervalMs }: { intervalMs: number },
   { client, clock }: { client: ControlClient; clock: () => number },

@@ -61,6 +61,7 @@ const REMEMBERED = 512
 /** A group without calls for this long does not take room from others: its client may have died. */
 const IDLE_MS = 15_000
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: short methods over the rollouts that are open.
 export function createBook(options: BookOptions, parts: BookParts): Book {
   const { rolloutSeconds, maxOpen } = options
   const rollouts = new Map<string, AgentRollout>()

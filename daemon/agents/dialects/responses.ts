@@ -42,10 +42,12 @@ const FIELDS: Record<string, Rule> = {
   top_logprobs: (value) => value === 0,
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the shapes of one answer share what the call asked for.
 export function createResponses(
   options: DialectOptions,
   { tokenizer, prompts, onUnkept }: DialectParts & { prompts: ChatPrompts },
 ): Dialect {
+  // biome-ignore lint/complexity/noExcessiveLinesPerFunction: as above.
   return (body: Body, asker: Asker) => {
     refuseStored(body)
     const offered = toolsIn(body)

@@ -85,6 +85,7 @@ const MEET_MS = 120_000
 const FIRST_HEAD_MS = 40_000
 const ASK_AGAIN_MS = 2000
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: short methods over one exchange of weights.
 export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const { policy, probation, phases, now } = parts
   const layout = layoutOf(policy.spec)

@@ -58,6 +58,7 @@ interface Lesson {
 }
 
 /** `name`: the plugin's. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: short methods over what the gate has seen.
 export function createTeaching(name: string, options: Settings): Hooks {
   const gate = createGate(options)
   const prompts = new Map<string, Answered[]>()

@@ -29,6 +29,7 @@ const SHARED_BYTES = 64 * 1024
 const STATE_BYTES = 4 * 1024 * 1024
 
 // biome-ignore lint/suspicious/noExplicitAny: a plugin of whatever settings.
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a list of short checks.
 export function conformance(plugin: Plugin<any>, options: ConformanceOptions = {}): Check[] {
   const drive = (more: DriveOptions = {}): Drive => createDrive(plugin, { ...options, ...more })
   const played = async (rounds: number, more: DriveOptions = {}): Promise<Drive> => {

@@ -120,6 +120,7 @@ export interface ExperimentNode {
   close(): Promise<void>
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: puts a node together from the daemon’s parts.
 export async function createNode(options: NodeOptions): Promise<ExperimentNode> {
   const { name, seed, model, groupSize = 8, maxNewTokens = 96, maxStaleness = 8 } = options
   const engine = options.engine ?? createLocalEngine({ threads: options.threads ?? 1 })
