@@ -6,6 +6,8 @@ import type { Sampler, Sampling } from '../engine/engine.ts'
 import type { Tokenizer } from '../policy/tokens/tokenizer.ts'
 import { createDialects, type Dialects } from './dialects/all.ts'
 import { createChatPrompts } from './dialects/prompts.ts'
+import type { Conversations } from './kept/conversations.ts'
+import { keeping } from './kept/keeping.ts'
 import { createModelCalls, type OtherModels } from './serving/model-calls.ts'
 import { openServing, type Serving } from './serving/serving.ts'
 import { type Answers, createAnswers } from './writing/answers.ts'
@@ -44,6 +46,8 @@ export interface ServeParts {
   tokenizer: Tokenizer
   sampler: Pick<Sampler, 'generate'>
   /** Other weights of the model, such as its base, that can be asked for by name. */
+  /** What the node keeps of served calls; undefined if it is no node. */
+  conversations?: Conversations | undefined
   others?: { names(): Promise<readonly string[]>; sampler(name: string): Pick<Sampler, 'generate'> }
   log(level: 'error', message: string): void
   /** ms since the epoch. */
@@ -76,6 +80,10 @@ export async function openServe(options: ServeOptions, parts: ServeParts): Promi
   const others = parts.others && othersOf(options, parts.others, { answersBy, dialectsOf, served })
   const serving = await openServing(options, {
     ...{ key: parts.key, served, onBug: bugLog(parts.log) },
+    ...(parts.conversations && {
+      conversations: parts.conversations,
+      keep: keeping(options, { conversations: parts.conversations, tokenizer }),
+    }),
     modelCalls: createModelCalls(
       { ...options, requiresName: true },
       {
@@ -116,7 +124,7 @@ function othersOf(
       const answers = known.get(name)?.answers ?? answersBy(others.sampler(name.slice(nameOf('').length)))
       const made = known.get(name) ?? {
         ...{ ...dialectsOf(name), answers },
-        call: (identity, make) => served.call(identity, make, answers),
+        call: (identity, make) => served.call(identity, make, { by: answers }),
       }
       known.set(name, made)
       return made

@@ -75,7 +75,7 @@ export const configSchema = z.strictObject({
   swarm: swarm.prefault({}).describe('the network of peers'),
   control: control.prefault({}).describe('the control API'),
   screen: screen.prefault({}).describe('`waggle top`'),
-  serve: serve.prefault({}).describe('answers that are not trained on'),
+  serve: serve.prefault({}).describe('answers for programs and people'),
   agents: agents.prefault({}).describe("the agents' gateway"),
   environments: z.array(environment).max(16).default([]).describe('environments that others serve'),
   metrics: metrics.prefault({}).describe('additional outputs for training metrics'),

@@ -1,6 +1,7 @@
 // Opens the gateway for agents and the served environments, if the config has any, and connects them to the node.
 
 import { WaggleError } from '../../protocol/errors.ts'
+import type { Group } from '../../protocol/train/index.ts'
 import {
   type AgentGateway,
   openGateway,
@@ -20,7 +21,6 @@ import type { LivePolicy } from '../policy/live-policy.ts'
 import type { MemoryPlan } from '../policy/memory-plan/index.ts'
 import type { TaskBook } from '../rollout/tasks.ts'
 import type { Waker } from '../rollout/waker.ts'
-import type { Pool } from '../store/pool/pool.ts'
 import type { Closers } from './begin.ts'
 
 interface AgentsOptions {
@@ -41,11 +41,12 @@ interface AgentsParts {
   core: NodeCore
   policy: LivePolicy
   tasks: TaskBook
-  pool: Pick<Pool, 'flush'>
   journal: Journal
   changed: Waker
   closers: Closers
   isPaused(): boolean
+  /** Takes a finished group. Resolves when the group can no longer be lost. */
+  onGroup(group: Group): Promise<void>
   now(): number
   monotonic(): number
   after(ms: number, run: () => void): () => void
@@ -54,7 +55,7 @@ interface AgentsParts {
 
 export async function openAgents(
   { config, paths, self, model, rows, conversation }: AgentsOptions,
-  { core, policy, tasks, pool, journal, changed, closers, isPaused, ...parts }: AgentsParts,
+  { core, policy, tasks, journal, changed, closers, isPaused, onGroup, ...parts }: AgentsParts,
 ): Promise<AgentGateway | undefined> {
   const { listen, strict, rollout_seconds: rolloutSeconds, max_open: maxOpen } = config.agents
   if (listen === undefined && config.environments.length === 0) return undefined
@@ -99,12 +100,7 @@ export async function openAgents(
       hasRoom: (active) => !isPaused() && core.waiting('own').length + active < core.mostWaiting,
       environments,
       isTask: (name) => isTask(name) || environments.some((one) => one.name === name),
-      async onGroup(group) {
-        journal.group(group, 'own')
-        core.onOwnGroup(group)
-        changed.wake()
-        await pool.flush()
-      },
+      onGroup,
       onSampled: (call) => journal.telemetry.round(call),
       log: journal.log,
     },

@@ -39,6 +39,7 @@ export interface ControlParts
     | 'reconfigure'
     | 'agents'
     | 'serving'
+    | 'conversations'
     | 'trained'
   > {
   policy: LivePolicy

@@ -5,7 +5,6 @@ import type { Phases } from '../../protocol/api/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import type { Config } from '../config/schema.ts'
 import type { Journal } from '../control/journal/journal.ts'
-import type { Showcase } from '../control/journal/showcase.ts'
 import type { NodeCore } from '../core/core.ts'
 import type { PluginHost } from '../host/host.ts'
 import { randomStream } from '../host/random.ts'
@@ -36,7 +35,8 @@ interface LoopsParts {
   tasks: TaskBook
   swarm: Swarm | undefined
   journal: Journal
-  showcase: Showcase
+  /** These groups are trained on now. */
+  onBatch(ids: readonly string[]): void
   /** Interrupted rollouts, which are saved with a checkpoint. */
   parked: ParkedGroups
   /** Wakes loops that wait for a change. */
@@ -134,7 +134,7 @@ export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsP
       ...shared,
       core,
       exchange: parts.heads.exchange,
-      onBatch: (groups) => parts.showcase.used(groups.map(({ id }) => id)),
+      onBatch: (groups) => parts.onBatch(groups.map(({ id }) => id)),
       async onStep(report) {
         journal.recover('training')
         journal.step(report)

@@ -2,6 +2,7 @@
 // requests (join, eval, stop) stream progress as JSON lines if the client accepts NDJSON.
 
 import type { ErrorCode } from '../errors.ts'
+import type { ConversationsRequest, ConversationsResult } from './conversations.ts'
 import type { Progress } from './phases.ts'
 import type { CheckpointInfo, Evaluation, SeriesPoint } from './snapshot/index.ts'
 import type { StateWord } from './state-word.ts'
@@ -242,6 +243,7 @@ export interface Commands {
   reconfigure: [ReconfigureRequest, ReconfigureResult]
   mute: [MuteRequest, Done]
   checkpoint: [Record<string, never>, CheckpointResult]
+  conversations: [ConversationsRequest, ConversationsResult]
 }
 export type CommandName = keyof Commands
 export const COMMANDS = [
@@ -258,6 +260,7 @@ export const COMMANDS = [
   'reconfigure',
   'mute',
   'checkpoint',
+  'conversations',
 ] as const satisfies CommandName[]
 
 /** One line of a streamed answer. The last one is `result` or `error`. */

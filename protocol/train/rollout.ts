@@ -115,6 +115,9 @@ export interface Origin {
   chain?: { id: string; position: number }
 }
 
+/** The arm of groups that are made of kept conversations. Their texts are neither shared nor shown, nor kept by plugins. */
+export const KEPT_ARM = 'kept'
+
 /**
  * Rollouts of one prompt by one policy under one conditioning: the unit of sampling, pooling and sharing.
  */

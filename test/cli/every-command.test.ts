@@ -43,6 +43,10 @@ const LINES: Record<string, Line> = {
   top: { json: 'is a screen', wrong: [[], ['--interval', '10'], ['--replay', '/nonexistent']] },
   peers: { json: [], wrong: [['list', 'a', 'b'], ['mute'], ['mute', 'nobody'], ['mut', 'x']] },
   rollouts: { json: ['-n', '1'], wrong: [['-n', '0']] },
+  conversations: {
+    json: [],
+    wrong: [['list', 'x'], ['show'], ['rate', 'x'], ['rate', 'x', '2'], ['delete'], ['delete', 'x', '--all']],
+  },
   plugins: { json: [], wrong: [['lst'], ['new', 'hint'], ['new', 'hnit', 'x'], ['add'], ['list', 'x']] },
   logs: {
     json: ['-n', '1'],

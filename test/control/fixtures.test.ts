@@ -119,6 +119,7 @@ test('there is an answer to every command, and a node of today still gives all o
       eval: await client.send('eval', {}),
       audit: await client.send('audit', {}),
       checkpoint: await client.send('checkpoint', {}),
+      conversations: await client.send('conversations', {}),
       reconfigure: await client.send('reconfigure', { settings }),
       mute: await client.send('mute', { peer: OTHER, on: true }),
     }

@@ -174,6 +174,14 @@ export function createScriptedNode({
         restart: [],
       }
     },
+    async conversations({ action = 'list', id = 'a'.repeat(24), reward }) {
+      calls.push(`conversations ${action}`)
+      const view = { id, time: now(), model: 'tiny', version: 3, asked: 'why?', answer: 'so', tokens: 2 }
+      return {
+        on: true,
+        conversations: [{ ...view, state: 'waiting', ...(reward === undefined ? {} : { reward }) }],
+      }
+    },
     async mute(peer, on) {
       calls.push(`${on ? 'mute' : 'unmute'} ${peer}`)
       const found = peers.find(({ id, name }) => id === peer || name === peer)

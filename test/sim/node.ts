@@ -521,7 +521,7 @@ export function createHonestNode(
           policy,
           plugins: plugins,
           tasks,
-          showcase,
+          onBatch: showcase.used,
           changed,
           parked,
           journal,

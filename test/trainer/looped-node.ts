@@ -185,7 +185,7 @@ export async function startLooped(
         plugins: plugins,
         tasks,
         swarm: undefined,
-        showcase,
+        onBatch: showcase.used,
         changed,
         parked,
       },

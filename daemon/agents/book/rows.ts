@@ -16,6 +16,7 @@ import {
   readRow,
   type TokenRow,
   type Turn,
+  type WrittenTokens,
 } from '../../../protocol/train/index.ts'
 import { contentId } from '../../../protocol/wire/index.ts'
 import type { AgentRollout, Call, Reward, TurnReward } from './rollout.ts'
@@ -30,9 +31,16 @@ export interface GroupOptions {
   now: number
 }
 
+/** What a call gives to a row. */
+type Said = Pick<Call, 'id' | 'prompt' | 'text'> & { sample: WrittenTokens & Pick<Rollout, 'finish'> }
+
+interface Member extends Pick<AgentRollout, 'task' | 'group' | 'reward'> {
+  readonly counted?: readonly Said[]
+}
+
 /** The rollouts must belong to one group and have rewards. Undefined if none of them has a token. */
 export function groupOf(
-  rollouts: readonly AgentRollout[],
+  rollouts: readonly Member[],
   { policy, author, now }: GroupOptions,
 ): Group | undefined {
   const rows = rollouts.flatMap(({ counted, reward }, episode) => {
@@ -70,7 +78,7 @@ export function groupOf(
 }
 
 /** Coordinates for records and curves. No task generates this prompt, so nobody can regenerate it from them. */
-function promptOf({ task, group }: AgentRollout): PromptCoordinates {
+function promptOf({ task, group }: Member): PromptCoordinates {
   const seed = createHash('sha256').update(group).digest().readUInt32LE(0) % HELD_OUT_SEED
   return { task, taskVersion: 1, seed, difficulty: 0 }
 }
@@ -85,7 +93,7 @@ export interface Row extends TokenRow {
 }
 
 /** Makes rows from a rollout's calls. Calls without a token are left out. */
-export function rowsOf(calls: readonly Call[], reward?: Pick<Reward, 'turns'>): Row[] {
+export function rowsOf(calls: readonly Said[], reward?: Pick<Reward, 'turns'>): Row[] {
   const rows: Row[] = []
   for (const call of calls) {
     if (call.sample.tokens.length === 0) continue
@@ -120,7 +128,7 @@ function startsWith(whole: Int32Array, start: Int32Array): boolean {
   return whole.length >= start.length && start.every((token, i) => whole[i] === token)
 }
 
-function appendAnswer(row: Row, { prompt, sample, text }: Call, said: TurnReward | undefined): void {
+function appendAnswer(row: Row, { prompt, sample, text }: Said, said: TurnReward | undefined): void {
   row.turns.push({
     // By default, equal prompts are equal states.
     state: createHash('sha256')

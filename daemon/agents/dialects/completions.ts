@@ -81,6 +81,7 @@ export function createCompletions(options: DialectOptions, { tokenizer, onUnkept
         return {
           prompt: promptTokens(given, asker.calls, { tokenizer, encode }),
           promptText: given,
+          asked: given,
           ...wishes,
         }
       },

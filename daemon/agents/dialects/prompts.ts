@@ -29,6 +29,8 @@ export interface Conversation {
 export interface Prompt {
   prompt: Int32Array
   promptText: string
+  /** What the user said last. */
+  asked: string
   /** The start of the call, with which the prompt ends. */
   begun?: string | undefined
   /** How a call is written. */
@@ -73,7 +75,14 @@ export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {
       const promptText = `${rendered}${begun ?? ''}`
       const encode = (text: string): Int32Array => tokenizer.encode(text)
       const { call } = features
-      return { promptText, begun, call, prompt: promptTokens(promptText, calls, { tokenizer, encode }) }
+      const asked = messages.findLast(({ role }) => role === 'user')?.content ?? ''
+      return {
+        promptText,
+        asked,
+        begun,
+        call,
+        prompt: promptTokens(promptText, calls, { tokenizer, encode }),
+      }
     },
   }
 }

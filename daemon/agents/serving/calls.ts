@@ -28,6 +28,8 @@ export async function answerCall(
   // If the connection closes before all of the answer is sent, the client did not get it.
   const waiting = attempt.delivery.wait()
   response.once('close', waiting.left)
+  // Ollama's answers have no ids.
+  response.setHeader('x-waggle-id', attempt.id)
   if (prepared.ignored.length > 0) response.setHeader('x-waggle-ignored', prepared.ignored.join(', '))
   if (prepared.stream) {
     const idle = prepared.idle?.(attempt)

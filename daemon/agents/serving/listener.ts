@@ -30,7 +30,7 @@ export interface Listener {
 
 const MAX_REQUESTS = 2048
 /** What web pages may read of an answer. */
-const EXPOSED = 'x-waggle-ignored, retry-after, request-id'
+const EXPOSED = 'x-waggle-id, x-waggle-ignored, retry-after, request-id'
 
 export async function openListener(
   { origins = [], ...options }: ListenerOptions,

@@ -6,7 +6,7 @@ import type { AgentRollout, Call, Reward, TurnReward } from '../book/rollout.ts'
 import { rowsOf } from '../book/rows.ts'
 import type { Body } from '../dialects/dialect.ts'
 import { invalid } from '../errors.ts'
-import { FINISH, OPEN, REWARD, read, rewardValue } from './shapes.ts'
+import { bareId, FINISH, OPEN, REWARD, read, rewardValue } from './shapes.ts'
 
 export function openRequest(body: Body, isTask: (name: string) => boolean): OpenRequest {
   const { task, group, prompt_id: prompt, mode, metadata } = read(OPEN, body)
@@ -39,8 +39,6 @@ function turnsOf(turns: z.output<typeof REWARD>['turns'] & {}): Map<string, Turn
   }
   return found
 }
-
-const bareId = (call: string): string => call.slice(-24)
 
 export const outcomeIn = (body: Body): 'succeeded' | 'failed' => read(FINISH, body).state
 

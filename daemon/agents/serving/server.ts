@@ -12,7 +12,7 @@ import { type Listener, openListener, requireMethod } from './listener.ts'
 import type { ModelCalls } from './model-calls.ts'
 import { callsOf, openRequest, outcomeIn, rewardIn, stateOf } from './rollouts.ts'
 import type { Serving } from './serving.ts'
-import { gatewayApi } from './shapes.ts'
+import { FEEDBACK_PATH, gatewayApi } from './shapes.ts'
 
 export interface ServerOptions {
   listen: string
@@ -26,7 +26,7 @@ export interface ServerParts {
   book: Book
   caller: Caller
   modelCalls: ModelCalls
-  /** Answers calls with the gateway's token that belong to no rollout. */
+  /** Answers calls with the gateway's token that belong to no rollout, and takes their ratings. */
   serving: Pick<Serving, 'answer'>
   isTask(name: string): boolean
   /** Waits until another group may begin. Throws 429 if that takes too long. */
@@ -105,11 +105,13 @@ export async function openServer(
       requireMethod(request, 'POST')
       return await open(request, response)
     }
+    if (path === FEEDBACK_PATH && ownerOf(request))
+      throw new HttpError(403, 'forbidden', 'a rollout is rewarded at /v1/rollouts/{id}/reward')
     const [, acted, action = ''] = ACTION.exec(path) ?? []
     if (acted !== undefined) return await act(request, response, acted, action)
     const [, id, rest = path] = OF_ROLLOUT.exec(path) ?? []
     const rollout = id === undefined ? ownerOf(request) : rolloutOf(request, id)
-    if (!rollout) return await parts.serving.answer(request, response, rest)
+    if (!rollout) return await parts.serving.answer(request, response, rest, 'agents')
     await parts.modelCalls(request, response, rest, {
       asker: rollout,
       call: (identity, make) => parts.caller.call(rollout, identity, make),

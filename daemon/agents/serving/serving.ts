@@ -1,12 +1,19 @@
-// Serving: answers to a person or a program that are never trained on, at an address and with a key of their own.
+// Serving: answers to a person or a program that belong to no rollout, at an address and with a key of their own. They are
+// trained on only if they are kept and rated.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ServingInfo } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { HttpError, isLoopback, isSameToken, tokenIn } from '../../http/index.ts'
+import { HttpError, isLoopback, isSameToken, sendJson, tokenIn } from '../../http/index.ts'
+import { feedback } from '../kept/asked.ts'
+import type { KeyName } from '../kept/conversation.ts'
+import { type Conversations, notKept } from '../kept/conversations.ts'
+import type { Keep } from '../kept/keeping.ts'
 import type { Served } from '../writing/served.ts'
-import { type Listener, openListener } from './listener.ts'
+import { readObject } from './http.ts'
+import { type Listener, openListener, requireMethod } from './listener.ts'
 import type { ModelCalls } from './model-calls.ts'
+import { FEEDBACK_PATH } from './shapes.ts'
 
 export interface ServingOptions {
   /** host:port; undefined if only the agents' gateway answers such calls. */
@@ -23,24 +30,37 @@ interface ServingParts {
   key(): string
   served: Served
   modelCalls: ModelCalls
+  conversations?: Conversations
+  /** Keeps an answer that was given to this key. */
+  keep?: Keep
   onBug(error: unknown, path: string): void
   requestId(): string
 }
 
 export interface Serving {
   readonly url: string | undefined
-  /** Answers a request that may be served. `path` begins with /v1/ or /api/. */
-  answer(request: IncomingMessage, response: ServerResponse, path: string): Promise<void>
+  /** Answers a request with this key. `path` begins with /v1/ or /api/. */
+  answer(request: IncomingMessage, response: ServerResponse, path: string, key: KeyName): Promise<void>
   info(): ServingInfo
   close(): Promise<void>
 }
 
 export async function openServing(
   { listen, isPublic, origins, model, context }: ServingOptions,
-  { key, served, modelCalls, ...by }: ServingParts,
+  { key, served, modelCalls, conversations, keep, ...by }: ServingParts,
 ): Promise<Serving> {
-  const answer: Serving['answer'] = (request, response, path) =>
-    modelCalls(request, response, path, { asker: { calls: [] }, call: served.call })
+  const answer: Serving['answer'] = async (request, response, path, by) => {
+    if (path === FEEDBACK_PATH) {
+      requireMethod(request, 'POST')
+      if (!conversations?.isOn) throw notKept()
+      return sendJson(response, 200, await feedback((await readObject(request)).body, by, conversations))
+    }
+    await modelCalls(request, response, path, {
+      asker: { calls: [] },
+      call: (identity, make) =>
+        served.call(identity, make, keep && { keep: (asked, call) => keep(by, asked, call) }),
+    })
+  }
   let listener: Listener | undefined
   if (listen !== undefined) {
     if (!isPublic && !isLoopback(listen))
@@ -55,7 +75,7 @@ export async function openServing(
         async answer(request, response, path) {
           const given = tokenIn(request)
           if (given === undefined || !isSameToken(given, known)) throw unauthorized(given)
-          await answer(request, response, path)
+          await answer(request, response, path, 'serve')
         },
       },
     )
@@ -68,11 +88,17 @@ export async function openServing(
       model,
       maxTokens: context,
       ...served.info(),
+      ...learning(conversations),
     }),
     async close() {
       await listener?.close()
     },
   }
+}
+
+function learning(conversations: Conversations | undefined): Pick<ServingInfo, 'learning'> {
+  const learning = conversations?.info()
+  return learning ? { learning } : {}
 }
 
 function unauthorized(given: string | undefined): HttpError {

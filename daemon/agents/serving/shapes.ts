@@ -25,6 +25,8 @@ export const rewardValue = z
 const callId = z
   .string('must be the id of an answer')
   .regex(/^(?:[a-z]{1,16}[-_])?[0-9a-f]{24}$/, 'must be the id of an answer')
+/** The id alone. */
+export const bareId = (call: string): string => call.replace(/^[a-z]{1,16}[-_]/, '')
 const name = z
   .string('must be a string of 1 to 256 characters')
   .min(1, 'must be a string of 1 to 256 characters')
@@ -66,6 +68,15 @@ export const REWARD = z.strictObject({
   message: z.string().max(8192).optional(),
 })
 
+const RATING = 'must be a number from 0 to 1, "up" or "down"'
+export const FEEDBACK = z.strictObject({
+  id: callId.describe('of an answer that was served, as the client got it'),
+  reward: z
+    .union([z.number().min(0).max(1), z.enum(['up', 'down'])], RATING)
+    .describe('what the answer was worth: 0 to 1, or a thumb, which is 1 or 0'),
+  comment: z.string().max(2000).describe('kept beside the rating').optional(),
+})
+
 export const FINISH = z.strictObject({ state: z.enum(['succeeded', 'failed']).default('succeeded') })
 
 /** The body as a shape reads it. */
@@ -102,7 +113,19 @@ const calls = z.looseObject({
   ),
 })
 
+const rated = z.looseObject({
+  id: z.string(),
+  reward: z.number(),
+  state: z.enum(['unrated', 'waiting', 'queued', 'learnt', 'left out']).describe('what becomes of it'),
+  why: z.string().describe('why it is left out').optional(),
+})
+
+export const FEEDBACK_PATH = '/v1/feedback'
 const OWN: readonly Operation[] = [
+  {
+    ...{ method: 'post', path: FEEDBACK_PATH, summary: 'Rate an answer that was served.' },
+    ...{ body: FEEDBACK, answer: rated },
+  },
   { method: 'post', path: '/v1/rollouts', summary: 'Open a rollout.', body: OPEN, answer: opened },
   { method: 'get', path: '/v1/rollouts/{id}', summary: "A rollout's state.", answer: state },
   { method: 'get', path: '/v1/rollouts/{id}/calls', summary: 'Its calls, with tokens.', answer: calls },

@@ -22,6 +22,8 @@ export interface Identity {
 export interface CallRequest {
   prompt: Int32Array
   promptText?: string | undefined
+  /** What the user said last. */
+  asked?: string | undefined
   /** Stored with the call, as the next one; see `Call`. */
   begun?: string | undefined
   conversation?: unknown

@@ -1,8 +1,9 @@
-// Calls that belong to no rollout: a person or a program gets an answer, and nothing is kept or trained on. They
-// queue; whoever hangs up leaves the queue at once.
+// Calls that belong to no rollout: a person or a program gets an answer, which is kept only if the node's owner wants it to
+// learn from use. They queue; whoever hangs up leaves the queue at once.
 
 import type { ServingInfo } from '../../../protocol/api/index.ts'
-import type { Attempt } from '../book/rollout.ts'
+import type { Sample } from '../../engine/engine.ts'
+import type { Attempt, Call } from '../book/rollout.ts'
 import type { Answers } from './answers.ts'
 import type { Begin, CallRequest, Identity } from './attempts.ts'
 import { createQueue, type QueueOptions } from './queue.ts'
@@ -14,9 +15,16 @@ interface ServedParts {
   monotonic(): number
 }
 
+interface Choice {
+  /** Writes the answer, if it is not the present policy. */
+  by?: Pick<Answers, 'write'>
+  /** Takes the present policy's answer, with the log-probs of the distribution that it was drawn from. */
+  keep?(request: CallRequest, call: Call): void
+}
+
 export interface Served {
-  /** Throws 429 if too many wait. `by` writes the answer, if it is not the present policy. */
-  call(identity: Identity, make: () => CallRequest, by?: Pick<Answers, 'write'>): Attempt
+  /** Throws 429 if too many wait. */
+  call(identity: Identity, make: () => CallRequest, choice?: Choice): Attempt
   info(): Omit<ServingInfo, 'listen' | 'model' | 'maxTokens'>
 }
 
@@ -27,7 +35,7 @@ export function createServed(options: QueueOptions, { answers, begin, monotonic 
   let firstToken: number | undefined
 
   const writeBy =
-    (by: Pick<Answers, 'write'>): Answers['write'] =>
+    (by: Pick<Answers, 'write'>, onSample: (sample: Sample) => void): Answers['write'] =>
     async (request) => {
       const asked = monotonic()
       await queue.begin(request.signal)
@@ -43,6 +51,7 @@ export function createServed(options: QueueOptions, { answers, begin, monotonic 
             return request.onToken(token)
           },
         })
+        onSample(sample)
         // A client is told how likely a token is to the policy, whatever distribution the client asked for.
         return { ...sample, logprobs: sample.policyLogprobs }
       } finally {
@@ -51,17 +60,23 @@ export function createServed(options: QueueOptions, { answers, begin, monotonic 
     }
 
   return {
-    call(identity, make, by = answers) {
+    call(identity, make, { by = answers, keep } = {}) {
       try {
         queue.admit()
       } catch (error) {
         total.refused += 1
         throw error
       }
-      return begin(make(), {
-        ...{ identity, graceMs: 0, write: writeBy(by) },
-        record() {
+      const request = make()
+      let drawn: Sample | undefined
+      const onSample = (sample: Sample): void => {
+        drawn = sample
+      }
+      return begin(request, {
+        ...{ identity, graceMs: 0, write: writeBy(by, onSample) },
+        record(call) {
           total.answered += 1
+          if (by === answers) keep?.(request, { ...call, sample: drawn! })
         },
         forget({ isRunning }) {
           if (isRunning) total.abandoned += 1

@@ -65,6 +65,34 @@ export const WATCH: readonly Command[] = [
     load: () => import('../commands/watch/rollouts.ts'),
   },
   {
+    name: 'conversations',
+    group: 'Watch',
+    changes: ['rate', 'delete'],
+    summary: 'list served answers that the node keeps to learn from; show, rate or delete them',
+    details:
+      'The node keeps them with agents.learn = "feedback". Deleting takes an answer out of what waits for training; what was learnt from it stays in the weights.',
+    arguments: [
+      {
+        name: 'action',
+        summary: 'list (the default), show, rate or delete',
+        choices: ['list', 'show', 'rate', 'delete'],
+      },
+      { name: 'id', summary: 'of an answer, or its first characters' },
+      { name: 'reward', summary: 'rate: up, down, or a number from 0 to 1' },
+    ],
+    options: [
+      ...REMOTE,
+      { name: 'all', summary: 'delete: all of them' },
+      { name: 'comment', value: 'TEXT', summary: 'rate: kept beside the rating' },
+      { name: 'open-webui', value: 'FILE', summary: "rate: all thumbs in Open WebUI's export of feedback" },
+    ],
+    examples: [
+      ['waggle conversations rate 3fa9 up', 'a thumb for the answer whose id begins so'],
+      ['waggle conversations delete --all', 'forget everything that was asked'],
+    ],
+    load: () => import('../commands/watch/conversations.ts'),
+  },
+  {
     name: 'plugins',
     group: 'Watch',
     summary: 'show loaded plugins; list, check, create, install or run plugins',

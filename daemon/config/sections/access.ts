@@ -24,7 +24,7 @@ export const serve = z.strictObject({
     .string()
     .regex(/^(\[[0-9a-fA-F:]+\]|[^\s:[\]]+):\d{1,5}$/, 'must be host:port, such as 127.0.0.1:4390')
     .optional()
-    .describe('host:port at which the model answers programs; none of it is trained on'),
+    .describe('host:port at which the model answers programs'),
   public: z.boolean().default(false).describe('let other machines reach serve.listen, unencrypted'),
   origins: z
     .array(z.string().regex(/^https?:\/\/[^/\s]+$/, 'must be an origin, such as https://chat.example.org'))
@@ -58,4 +58,15 @@ export const agents = z.strictObject({
     .default(0)
     .describe('maximum tokens of a conversation, prompt and answer together; 0: as many as memory allows'),
   max_open: z.int().min(1).max(10_000).default(256).describe('rollouts open at a time'),
+  learn: z
+    .enum(['off', 'feedback'])
+    .default('off')
+    .describe('feedback: keep served answers on this machine, and train on those that are rated'),
+  keep_calls: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .default(1000)
+    .describe('served answers kept; first those that were learnt from go, then the oldest'),
+  keep_days: z.number().gt(0).max(3650).default(30).describe('days that a served answer is kept'),
 })

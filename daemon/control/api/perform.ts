@@ -71,6 +71,8 @@ async function call(
       return await node.checkpoint(options)
     case 'reconfigure':
       return await node.reconfigure((body as Commands['reconfigure'][0]).settings ?? {})
+    case 'conversations':
+      return await node.conversations(body as Commands['conversations'][0])
     case 'mute': {
       const { peer, on } = body as Commands['mute'][0]
       const id = await node.mute(peer, on)

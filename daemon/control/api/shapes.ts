@@ -170,6 +170,31 @@ export const COMMAND_SHAPES: Shapes = {
     request: z.strictObject({ peer: text.describe('its ID or name'), on: z.boolean() }),
     result: done,
   },
+  conversations: {
+    summary: 'Served calls that are kept to be learnt from: list, show, rate or delete them.',
+    request: z.strictObject({
+      action: z.enum(['list', 'show', 'rate', 'delete']).describe('default: list').exactOptional(),
+      id: z.string().min(1).max(64).describe('of an answer, or its beginning').exactOptional(),
+      all: z.literal(true).describe('delete all').exactOptional(),
+      reward: share.exactOptional(),
+      comment: z.string().max(2000).exactOptional(),
+    }),
+    result: z.looseObject({
+      on: z.boolean().describe('answers are kept now'),
+      conversations: z.array(
+        z.looseObject({
+          ...{ id: z.string(), time, model: z.string(), version: z.int(), asked: z.string() },
+          ...{ answer: z.string(), tokens: z.int() },
+          state: z.enum(['unrated', 'waiting', 'queued', 'learnt', 'left out']),
+          why: z.string().exactOptional(),
+          reward: share.exactOptional(),
+          comment: z.string().exactOptional(),
+          prompt: z.string().exactOptional(),
+        }),
+      ),
+      deleted: z.int().exactOptional(),
+    }),
+  },
   checkpoint: {
     summary: 'Save a checkpoint now.',
     request: nothing,

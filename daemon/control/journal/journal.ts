@@ -2,7 +2,7 @@
 // reports here once, and the journal alone decides what is shown and kept.
 
 import type { CheckpointInfo, Evaluation, LogLevel, TrainingInfo } from '../../../protocol/api/index.ts'
-import type { Group } from '../../../protocol/train/index.ts'
+import { type Group, KEPT_ARM } from '../../../protocol/train/index.ts'
 import type { PluginTrouble } from '../../host/host.ts'
 import type { StepSeries } from '../../store/database/records.ts'
 import type { SwarmEvent } from '../../swarm/index.ts'
@@ -79,7 +79,7 @@ export async function createJournal(
     log,
 
     group(group, origin) {
-      showcase.add(group, origin)
+      if (group.arm !== KEPT_ARM) showcase.add(group, origin)
       if (origin === 'own') telemetry.ownGroup(group)
       const { id, prompt, author, rollouts, arm, policy } = group
       events.emit({

@@ -6,6 +6,8 @@ import type {
   AuditRequest,
   AuditResult,
   CheckpointInfo,
+  ConversationsRequest,
+  ConversationsResult,
   EvalRequest,
   EvalResult,
   HeadsInfo,
@@ -60,6 +62,7 @@ export interface NodeParts {
   }
   agents?(): AgentsInfo | undefined
   serving?(): ServingInfo | undefined
+  conversations(request: ConversationsRequest): Promise<ConversationsResult>
   trained(): TrainingPhase[]
   recipe(): RecipeInfo | undefined
   now(): number
@@ -163,6 +166,8 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
     },
 
     reconfigure: (settings) => parts.reconfigure(settings),
+
+    conversations: (request) => parts.conversations(request),
 
     evaluate: (request, options = {}) =>
       parts.follow('evaluate', options, () => parts.evaluate(request, options.signal)),

@@ -5,6 +5,8 @@ import type {
   AuditRequest,
   AuditResult,
   CheckpointResult,
+  ConversationsRequest,
+  ConversationsResult,
   EvalRequest,
   EvalResult,
   Event,
@@ -61,6 +63,8 @@ export interface NodeControl {
   /** Computes steps behind this node's weights or a peer's again. */
   audit(request: AuditRequest, options?: CallOptions): Promise<AuditResult>
   checkpoint(options?: CallOptions): Promise<CheckpointResult>
+  /** Lists, shows, rates or deletes served calls that are kept. */
+  conversations(request: ConversationsRequest): Promise<ConversationsResult>
   /**
    * Rereads the config and applies what can change while the node runs. `settings` (path -> value as text) override the
    * config until the node stops. If the config is invalid, rejects with E_CONFIG and changes nothing.

@@ -64,6 +64,7 @@ export function createRelayControl(
     evaluate: refuse,
     audit: refuse,
     checkpoint: refuse,
+    conversations: refuse,
     stop() {
       stopping ??= stop()
       return stopping

@@ -48,6 +48,7 @@ export function createStartingControl(
       audit: refuse,
       checkpoint: refuse,
       reconfigure: refuse,
+      conversations: refuse,
     },
   }
 }

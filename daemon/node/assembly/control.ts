@@ -1,5 +1,6 @@
 // Whoever controls a node: what it may ask, and what answers.
 
+import { ownerAsks } from '../../agents/index.ts'
 import type { LiveConfig } from '../../config/live.ts'
 import type { NodeControl } from '../../control/node/node.ts'
 import { parameterCount } from '../../engine/decoder.ts'
@@ -24,7 +25,8 @@ export function openNodeControl(
   const { node, log, events, phases, closers, finish } = started
   const { now, after } = machine
   const { models, tasks, host, policies, swarm, journal, showcase, core, loops, wishes, state } = parts
-  const { serving, agents, requests, saving, record, heads, audits, space, limits, pool } = parts
+  const { serving, agents, conversations, requests, saving, record, heads, audits, space, limits, pool } =
+    parts
   const { found, base, model, plan } = models
   return openControl(
     {
@@ -49,6 +51,7 @@ export function openNodeControl(
       audits,
       agents: () => agents?.info(),
       serving: () => ((serving.url ?? agents?.url) === undefined ? undefined : serving.info()),
+      conversations: (request) => ownerAsks(request, { conversations, tokenizer: model.tokenizer }),
       trained: record.phases,
       pool: () => pool.counts(),
       limits: limits.info,

@@ -1,9 +1,11 @@
 // What a node does: the swarm, the loops, and whoever is served.
 
-import { nameForClients } from '../../agents/index.ts'
+import type { Group } from '../../../protocol/train/index.ts'
+import { type Conversations, nameForClients } from '../../agents/index.ts'
 import { createRestTimer } from '../../limits/index.ts'
 import { createCheckpointRequests } from '../../trainer/checkpoints/checkpoint-requests.ts'
 import { openAgents } from '../agents.ts'
+import { openKept } from '../kept.ts'
 import { startLoops } from '../loops.ts'
 import { openNetwork } from '../network.ts'
 import { openNodeServing } from '../policy/serving.ts'
@@ -42,10 +44,27 @@ export async function startWork(context: NodeContext, parts: Parts) {
   const restTimer = createRestTimer({ isHeld, after, onDue: changed.wake })
   closers.add(restTimer.close)
   const audits = openAuditRounds(context, parts)
+  const onGroup = async (group: Group): Promise<void> => {
+    journal.group(group, 'own')
+    core.onOwnGroup(group)
+    changed.wake()
+    await pool.flush()
+  }
+  const conversations = await openKept(
+    { settings, self },
+    {
+      ...{ database: started.home.database, core, policy, pool, closers, onGroup, log: journal.log },
+      ...{ now, after, randomBytes: machine.randomBytes },
+    },
+  )
   const loops = startLoops(
     { settings, self, seed },
     {
-      ...{ core, policy, phases, plugins: host, tasks, swarm, journal, showcase, parked, changed },
+      ...{ core, policy, phases, plugins: host, tasks, swarm, journal, parked, changed },
+      onBatch(ids) {
+        showcase.used(ids)
+        conversations.used(ids)
+      },
       ...{ now, monotonic, sleep, save: saving.save, isSaveDue: saving.isSaveDue, record },
       heads: {
         ownGroup: heads.ownGroup,
@@ -63,23 +82,33 @@ export async function startWork(context: NodeContext, parts: Parts) {
     },
   )
   closers.add(loops.end)
-  return { swarm, requests, loops, ...(await openServing(context, parts, isHeld)) }
+  const answering = await openServing(context, parts, { isHeld, conversations, onGroup })
+  return { swarm, requests, loops, conversations, ...answering }
+}
+
+interface AnsweringParts {
+  isHeld(): boolean
+  conversations: Conversations
+  onGroup(group: Group): Promise<void>
 }
 
 /** Serving, and agents whose rollouts are learnt from. */
 async function openServing(
   { options: { config, paths }, started: { closers }, machine, self, changed }: NodeContext,
-  { models, policies: { policy }, checkpoints, tasks, pool, journal, rows, core }: Parts,
-  isPaused: () => boolean,
+  { models, policies: { policy }, checkpoints, tasks, journal, rows, core }: Parts,
+  { isHeld: isPaused, conversations, onGroup }: AnsweringParts,
 ) {
   const { now, monotonic, after, randomBytes } = machine
   const clock = { now, monotonic, after, randomBytes }
   const { conversation } = models.plan
   const asked = { config, paths, model: nameForClients(models.found.name), conversation }
-  const serving = await openNodeServing(asked, { policy, checkpoints, closers, log: journal.log, ...clock })
+  const serving = await openNodeServing(asked, {
+    ...{ policy, checkpoints, conversations, closers, log: journal.log },
+    ...clock,
+  })
   const agents = await openAgents(
     { ...asked, self, rows },
-    { serving, core, policy, tasks, pool, journal, changed, closers, ...clock, isPaused },
+    { serving, core, policy, tasks, journal, changed, closers, ...clock, isPaused, onGroup },
   )
   return { serving, agents }
 }

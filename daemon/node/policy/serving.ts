@@ -3,11 +3,11 @@
 import { join } from 'node:path'
 import { bytes } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { openServe, type Serving } from '../../agents/index.ts'
+import { type Conversations, openServe, type Serving } from '../../agents/index.ts'
 import type { Paths } from '../../config/paths.ts'
 import type { Config } from '../../config/schema.ts'
 import { parameterCount } from '../../engine/decoder.ts'
-import type { Sampler } from '../../engine/engine.ts'
+import type { Sampler, Sampling } from '../../engine/engine.ts'
 import { createEngines } from '../../engine/select.ts'
 import { tokenOf } from '../../http/index.ts'
 import { createBeside } from '../../policy/beside.ts'
@@ -31,6 +31,7 @@ interface ServingOptions {
 interface ServingParts {
   policy: Pick<LivePolicy, 'model' | 'spec' | 'initial' | 'sampler' | 'besides'>
   checkpoints: Pick<Checkpoints, 'manifests'>
+  conversations: Conversations
   closers: Closers
   log(level: 'error', message: string): void
   now(): number
@@ -44,7 +45,7 @@ const BASE = 'base'
 
 export async function openNodeServing(
   { config, paths, model, conversation }: ServingOptions,
-  { policy, closers, checkpoints, ...by }: ServingParts,
+  { policy, closers, checkpoints, conversations, ...by }: ServingParts,
 ): Promise<Serving> {
   const { listen, public: isPublic, origins, max_calls: maxRunning, max_waiting: maxWaiting } = config.serve
   const { tokenizer, spec, files } = policy.model
@@ -60,14 +61,14 @@ export async function openNodeServing(
     {
       ...{ listen, isPublic, origins, maxRunning, maxWaiting, model },
       enforces: config.sampler.kind === 'engine',
-      sampling: config.sampler.kind === 'engine' ? chatDefaults(files.generation) : undefined,
+      sampling: config.sampler.kind === 'engine' ? samplingOf(config, files.generation) : undefined,
       context,
       modelContext: spec.contextLength,
       vocabulary: spec.vocabulary,
       ...{ digest: policy.model.digest, parameters: parameterCount(spec) },
     },
     {
-      ...{ ...by, tokenizer, sampler: policy.sampler, key: () => tokenOf(paths.serveKey) },
+      ...{ ...by, tokenizer, sampler: policy.sampler, key: () => tokenOf(paths.serveKey), conversations },
       others: {
         names: async () => [BASE, ...(await checkpoints.manifests()).map(folderOf)],
         sampler: (name) => beside.of(name),
@@ -79,6 +80,11 @@ export async function openNodeServing(
     await beside.close()
   })
   return serving
+}
+
+/** Answers that are learnt from must be drawn from the whole policy. */
+function samplingOf({ agents, rollout }: Config, generation: Parameters<typeof chatDefaults>[0]): Sampling {
+  return agents.learn === 'off' ? chatDefaults(generation) : { temperature: rollout.temperature }
 }
 
 /** Opens one more engine, on one thread. Throws E_ENGINE if the machine has not the memory for it. */

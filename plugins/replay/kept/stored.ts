@@ -6,7 +6,7 @@
 // rejected.
 
 import { WaggleError } from '../../../protocol/errors.ts'
-import type { Group, PromptCoordinates, Rollout } from '../../../protocol/train/index.ts'
+import { type Group, KEPT_ARM, type PromptCoordinates, type Rollout } from '../../../protocol/train/index.ts'
 
 interface StoredRollout extends Rollout {
   behaviourLogprobs: Float32Array
@@ -35,9 +35,13 @@ export interface Stored {
   advantages?: Array<number | Float32Array>
 }
 
-/** True for a fresh rollout whose behaviour log-probs are known. */
+/** True for a fresh rollout whose behaviour log-probs are known, unless its owner may delete it. */
 export function canReplay(rollout: Rollout): boolean {
-  return rollout.replayed === undefined && rollout.behaviourLogprobs?.length === rollout.tokens.length
+  return (
+    rollout.replayed === undefined &&
+    rollout.arm !== KEPT_ARM &&
+    rollout.behaviourLogprobs?.length === rollout.tokens.length
+  )
 }
 
 /** Shares its arrays with the group. Throws if `canReplay` is false. */

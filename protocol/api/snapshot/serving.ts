@@ -1,5 +1,7 @@
 // Calls that are answered, for people and for agents, as parts of a snapshot.
 
+import type { KeptInfo } from '../conversations.ts'
+
 /** Calls that belong to no rollout, since the node started. */
 export interface ServingInfo {
   /** Where the serving address is; absent if only the agents' gateway answers such calls. */
@@ -21,6 +23,8 @@ export interface ServingInfo {
   tokensPerSecond: number
   /** From the latest call to its first token. */
   firstTokenSeconds?: number
+  /** What is kept to be learnt from; absent if nothing is. */
+  learning?: KeptInfo
 }
 
 /** What agents have done through the gateway since the node started. */

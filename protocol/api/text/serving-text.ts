@@ -12,6 +12,7 @@ export function servingText({
   refused,
   tokensPerSecond,
   firstTokenSeconds,
+  learning,
 }: ServingInfo): string {
   return [
     `${count(running)} answered now`,
@@ -22,6 +23,8 @@ export function servingText({
     ...(abandoned === 0 ? [] : [`${count(abandoned)} hung up`]),
     ...(refused === 0 ? [] : [`${count(refused)} refused`]),
     ...(listen === undefined ? [] : [`at ${listen}`]),
-    'not trained on',
+    learning
+      ? `${count(learning.kept)} kept, ${count(learning.rated)} rated, ${count(learning.learnt)} learnt from`
+      : 'not trained on',
   ].join('  ')
 }
