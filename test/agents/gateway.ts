@@ -4,7 +4,13 @@ import { randomBytes } from 'node:crypto'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
-import { openGateway, openServe, type ServedEnvironment, type Serving } from '../../daemon/agents/index.ts'
+import {
+  type Conversations,
+  openGateway,
+  openServe,
+  type ServedEnvironment,
+  type Serving,
+} from '../../daemon/agents/index.ts'
 import type { Sampling } from '../../daemon/engine/engine.ts'
 import { createTokenizer, type Tokenizer, type TokenizerFiles } from '../../daemon/policy/tokens/tokenizer.ts'
 import { createWaker } from '../../daemon/rollout/waker.ts'
@@ -72,6 +78,8 @@ export interface TestOptions {
   environments?: readonly ServedEnvironment[]
   /** Other models that are served: what each writes. */
   others?: Record<string, (prompt: string) => string>
+  /** What is kept of served calls. */
+  conversations?: Conversations
   /** Settings of serving. */
   serve?: { maxRunning?: number; maxWaiting?: number; origins?: string[]; sampling?: Sampling | undefined }
   log?: (level: string, message: string) => void
@@ -94,6 +102,7 @@ export async function testGateway({
   environments = [],
   serve = {},
   others,
+  conversations,
   log,
   ...options
 }: TestOptions): Promise<TestGateway> {
@@ -142,7 +151,7 @@ export async function testGateway({
       ...{ ...FACTS, ...serve },
     },
     {
-      ...{ key: () => SERVE_KEY, tokenizer, sampler, randomBytes, log: tell, ...clocks },
+      ...{ key: () => SERVE_KEY, tokenizer, sampler, randomBytes, log: tell, ...clocks, conversations },
       ...(others && {
         others: {
           names: async () => Object.keys(others),

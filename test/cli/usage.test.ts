@@ -11,7 +11,7 @@ describe('help', () => {
   test('without a command lists all of them', async () => {
     const { status, stdout } = await waggle([])
     expect(status).toBe(0)
-    for (const { name, summary } of COMMANDS) expect(stdout).toContain(`  ${name.padEnd(11)} ${summary}`)
+    for (const { name, summary } of COMMANDS) expect(stdout).toContain(`  ${name.padEnd(13)} ${summary}`)
     expect(stdout).toMatchSnapshot()
   })
 

@@ -47,7 +47,7 @@ export async function ownerAsks(
       return { on, conversations: viewsOf([conversations.find(rated)], conversations) }
     }
     case 'delete': {
-      if (all === (id !== undefined))
+      if ((all === true) === (id !== undefined))
         throw new WaggleError('E_CONTROL', 'conversations: delete needs either an id or "all"')
       const some = all ? conversations.list() : [one()]
       const views = all ? [] : viewsOf(some, conversations)

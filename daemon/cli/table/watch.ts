@@ -68,9 +68,9 @@ export const WATCH: readonly Command[] = [
     name: 'conversations',
     group: 'Watch',
     changes: ['rate', 'delete'],
-    summary: 'list served answers that the node keeps to learn from; show, rate or delete them',
+    summary: 'list, show, rate or delete the served answers that the node learns from',
     details:
-      'The node keeps them with agents.learn = "feedback". Deleting takes an answer out of what waits for training; what was learnt from it stays in the weights.',
+      'The node keeps them with agents.learn = "feedback". What was learnt from one that is deleted stays in the weights.',
     arguments: [
       {
         name: 'action',

@@ -15,7 +15,7 @@ export function overview(commands: readonly Command[]): string[] {
   for (const group of [...new Set(commands.map((command) => command.group))]) {
     lines.push('', group)
     for (const { name, summary } of commands.filter((c) => c.group === group))
-      lines.push(`  ${name.padEnd(11)} ${summary}`)
+      lines.push(`  ${name.padEnd(13)} ${summary}`)
   }
   return [
     ...lines,

@@ -1,4 +1,4 @@
-// Metrics of calls that are answered and not trained on.
+// Metrics of calls that belong to no rollout.
 
 import { counter, gauge, type Metric } from './metric.ts'
 
@@ -51,6 +51,27 @@ export const SERVING_METRICS: readonly Metric[] = [
     'calls',
     'Served calls that were refused because too many waited',
     (s) => s.serving?.refused,
+  ),
+  gauge(
+    'serving_kept',
+    'serving_kept_calls',
+    'calls',
+    'Served calls that are kept to be learnt from',
+    (s) => s.serving?.learning?.kept,
+  ),
+  counter(
+    'serving_rated',
+    'serving_rated_answers',
+    'answers',
+    'Ratings of served answers',
+    (s) => s.serving?.learning?.rated,
+  ),
+  counter(
+    'serving_learnt',
+    'serving_learnt_answers',
+    'answers',
+    'Served answers that were trained on',
+    (s) => s.serving?.learning?.learnt,
   ),
   counter('serving_tokens', 'serving_tokens', 'tokens', 'Tokens of served answers', (s) => s.serving?.tokens),
 ]
