@@ -50,6 +50,7 @@ export function loadConfig(options: LoadOptions): Loaded {
       ...unfitEnvironments(parsed.data, layers),
       ...lonelyKeys(parsed.data, layers),
       ...nothingToTrainOn(parsed.data, layers),
+      ...unasked(parsed.data, layers),
       ...quantizedTraining(parsed.data, layers),
     )
   if (problems.length > 0 || !parsed.success) throw invalidConfig(options.file, problems)
@@ -232,10 +233,18 @@ function quantizedTraining({ engine, training }: Config, { originOf }: Layers): 
   return [{ where: originOf(path.split('.')) ?? '', path, message }]
 }
 
+/** A node that learns from use must be there for somebody to ask. */
+function unasked({ agents, serve }: Config, { originOf }: Layers): Problem[] {
+  if (agents.learn === 'off' || serve.listen !== undefined || agents.listen !== undefined) return []
+  const message = 'is for served answers, and needs serve.listen, such as 127.0.0.1:4390'
+  return [{ where: originOf(['agents', 'learn']) ?? '', path: 'agents.learn', message }]
+}
+
 function nothingToTrainOn({ tasks, agents, environments }: Config, { originOf }: Layers): Problem[] {
   if (tasks.length > 0 || agents.listen !== undefined || environments.length > 0) return []
+  if (agents.learn !== 'off') return []
   const message =
-    'is empty: a node without tasks trains on agents or environments, and needs agents.listen or [[environments]]'
+    'is empty: a node without tasks trains on agents, environments or use, and needs agents.listen, [[environments]] or agents.learn'
   return [{ where: originOf(['tasks']) ?? '', path: 'tasks', message }]
 }
 

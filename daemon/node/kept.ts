@@ -1,6 +1,5 @@
 // Opens the served conversations that the node keeps and learns from, and connects them to the node.
 
-import { WaggleError } from '../../protocol/errors.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { type Conversations, openConversations } from '../agents/index.ts'
 import type { Config } from '../config/schema.ts'
@@ -32,11 +31,7 @@ export async function openKept(
   { settings, self }: { settings(): Config; self: string },
   { database, core, policy, pool, closers, after, ...parts }: KeptParts,
 ): Promise<Conversations> {
-  const { agents, serve, rollout } = settings()
-  if (agents.learn !== 'off' && serve.listen === undefined && agents.listen === undefined)
-    throw new WaggleError('E_CONFIG', `agents.learn = "${agents.learn}", but nobody can ask this node`, {
-      hint: 'Set serve.listen, for example to 127.0.0.1:4390.',
-    })
+  const { agents, rollout } = settings()
   const conversations = await openConversations(
     {
       isOn: agents.learn === 'feedback',

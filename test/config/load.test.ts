@@ -40,6 +40,14 @@ test('a missing file means defaults, and every default is within its own limits'
   expect(load(undefined).config).toEqual({ ...defaultConfig(), recipe: 'three-tasks' })
 })
 
+test('a node may learn from use alone, if somebody can ask it', () => {
+  const use = 'tasks = []\n[agents]\nlearn = "feedback"\n'
+  expect(load(`${use}[serve]\nlisten = "127.0.0.1:4390"`).config.agents.learn).toBe('feedback')
+  expect(problems(use)).toEqual([
+    expect.stringMatching(/^config.toml:3 {2}agents.learn {2}.*needs serve.listen/),
+  ])
+})
+
 test('a missing file that was asked for is an error', () => {
   expect(() => load(undefined, { required: true })).toThrow(/there is no config file/)
 })
