@@ -100,6 +100,10 @@ function withPaths(config: Config, { originOf }: Layers, options: LoadOptions): 
     if (typeof task.verifier === 'string') task.verifier = verifierPath(task.verifier, origin, options)
     else if (task.verifier) task.verifier.use = verifierPath(task.verifier.use, origin, options)
   }
+  const { agents } = config
+  const origin = originOf(['agents', 'verifier'])
+  if (typeof agents.verifier === 'string') agents.verifier = verifierPath(agents.verifier, origin, options)
+  else if (agents.verifier) agents.verifier.use = verifierPath(agents.verifier.use, origin, options)
   for (const [i, { dataset }] of config.environments.entries())
     if (dataset !== undefined)
       config.environments[i]!.dataset = pathFrom(dataset, originOf(['environments', i, 'dataset']), options)

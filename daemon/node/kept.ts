@@ -1,12 +1,20 @@
 // Opens the served conversations that the node keeps and learns from, and connects them to the node.
 
 import type { Group } from '../../protocol/train/index.ts'
-import { type Conversations, openConversations } from '../agents/index.ts'
+import {
+  type Conversations,
+  createAnswers,
+  openConversations,
+  type Serving,
+  startAsking,
+} from '../agents/index.ts'
 import type { Config } from '../config/schema.ts'
+import type { Telemetry } from '../control/journal/telemetry.ts'
 import type { NodeCore } from '../core/core.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
 import type { Database } from '../store/database/database.ts'
 import type { Pool } from '../store/pool/pool.ts'
+import type { KeptScore } from '../wiring/kept-verifier.ts'
 import type { Closers } from './begin.ts'
 
 const DAY_MS = 24 * 3600 * 1000
@@ -72,4 +80,50 @@ export async function openKept(
   tick()
   closers.add(async () => cancel())
   return conversations
+}
+
+interface AgainParts extends Omit<KeptParts, 'database' | 'pool' | 'core' | 'policy'> {
+  conversations: Conversations
+  serving: Pick<Serving, 'info'>
+  core: Pick<NodeCore, 'isThrownAway' | 'waiting' | 'mostWaiting'>
+  policy: Pick<LivePolicy, 'reference' | 'sampler' | 'model' | 'spec'>
+  telemetry: Pick<Telemetry, 'round'>
+  /** Scores an answer to what was asked; undefined if the config names no verifier. */
+  score: KeptScore | undefined
+  isHeld(): boolean
+  monotonic(): number
+}
+
+/** Asks kept prompts again while nobody waits, if the owner has a verifier and wants the node to learn from use. */
+export function openAgain(
+  { settings, self, context }: { settings(): Config; self: string; context: number },
+  { conversations, serving, core, policy, telemetry, score, isHeld, closers, ...parts }: AgainParts,
+): void {
+  if (!score || !conversations.isOn) return
+  const { rollout, model } = settings()
+  const { tokenizer } = policy.model
+  const answers = createAnswers(
+    { temperature: rollout.temperature, stopTokens: tokenizer.stopTokens },
+    {
+      sampler: policy.sampler,
+      seed: () => parts.randomBytes(4).readUInt32LE(),
+      monotonic: parts.monotonic,
+      onSampled: telemetry.round,
+    },
+  )
+  const asking = startAsking(
+    { groupSize: rollout.group_size, maxNewTokens: model.max_completion_tokens, context, author: self },
+    {
+      ...{ ...parts, conversations, answers, tokenizer, score },
+      policy: policy.reference,
+      isThrownAway: core.isThrownAway,
+      isFree() {
+        const { running, waiting } = serving.info()
+        return !isHeld() && running + waiting === 0 && core.waiting('own').length < core.mostWaiting
+      },
+    },
+  )
+  closers.add(async () => {
+    await Promise.all([answers.close(), asking.close()])
+  })
 }

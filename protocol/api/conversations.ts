@@ -59,4 +59,6 @@ export interface KeptInfo {
   /** Answers that were rated, and that were trained on, since the node started. */
   rated: number
   learnt: number
+  /** Times that a kept prompt was asked again. */
+  again: number
 }

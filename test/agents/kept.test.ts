@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Call } from '../../daemon/agents/book/rollout.ts'
 import { type Conversations, openConversations } from '../../daemon/agents/index.ts'
+import { nextPrompt, startAsking } from '../../daemon/agents/kept/again.ts'
 import { ownerAsks } from '../../daemon/agents/kept/asked.ts'
 import type { Conversation } from '../../daemon/agents/kept/conversation.ts'
 import { ratedGroups } from '../../daemon/agents/kept/groups.ts'
@@ -157,7 +158,7 @@ describe('a kept answer', () => {
     expect(states(world)).toEqual(['queued', 'queued', 'unrated'])
     world.conversations.used(world.groups.map(({ id }) => id))
     expect(states(world)).toEqual(['learnt', 'learnt', 'unrated'])
-    expect(world.conversations.info()).toEqual({ kept: 3, rated: 2, learnt: 2 })
+    expect(world.conversations.info()).toEqual({ kept: 3, rated: 2, learnt: 2, again: 0 })
     await expect(rate(world, 1, 0)).rejects.toMatchObject({ status: 409, word: 'too_late' })
   })
 
@@ -222,6 +223,73 @@ describe('a kept answer', () => {
   })
 })
 
+describe('a prompt to ask again', () => {
+  const limits = { lineage: LINEAGE, longest: 99 }
+  const again = (times: number): Partial<Conversation> => ({ again: { times, groups: [] } })
+
+  it.each([
+    ['is one asked least often, and of these the newest', [again(1), {}, {}, again(1)], 2],
+    ['is of the present model', [{ lineage: 'other' }, {}], 2],
+    ['leaves room for an answer', [{ prompt: new Int32Array(99) }, {}], 2],
+    [
+      'had not to be answered in a form',
+      [{ sample: { ...conversation(1).sample, allowed: new Float32Array(2) } }, {}],
+      2,
+    ],
+  ] as const)('%s', (_, newestFirst, expected) => {
+    const some = newestFirst.map((more, i) => conversation(i + 1, more as Partial<Conversation>))
+    expect(idOf(nextPrompt(some, limits)!)).toBe(expected)
+  })
+
+  it('is asked as often as a group has answers, only while nobody waits, and scored by the verifier', async () => {
+    const world = await open({ groupSize: 3 })
+    world.conversations.keep(conversation(1))
+    let [isFree, drawn, looks] = [false, 0, 0]
+    let look = (): void => {}
+    const asking = startAsking(
+      { groupSize: 3, maxNewTokens: 9, context: 99, author: 'me' },
+      {
+        conversations: world.conversations,
+        answers: {
+          size: 0,
+          async write({ prompt }) {
+            expect(prompt).toEqual(conversation(1).prompt)
+            drawn += 1
+            return { ...conversation(1).sample, policyLogprobs: new Float32Array(2), version: drawn }
+          },
+          close: async () => {},
+        },
+        tokenizer: { decodeCompletion: () => `answer ${drawn}` },
+        policy: () => ({ lineage: LINEAGE, tokenizer: 'b', version: 0 }),
+        isThrownAway: () => false,
+        score: (asked, answer) => Number(asked === 'why?' && answer === 'answer 3'),
+        isFree: () => isFree,
+        async onGroup(group) {
+          world.groups.push(group)
+          world.pool.add(group, 'own')
+          isFree = false
+        },
+        after(_, run) {
+          looks += 1
+          look = run
+          return () => {}
+        },
+        ...{ now: () => 0, randomBytes: (size) => Buffer.alloc(size, 7), log: () => {} },
+      },
+    )
+    await expect.poll(() => looks).toBe(1)
+    expect(drawn).toBe(0)
+    isFree = true
+    look()
+    await expect.poll(() => looks).toBe(2)
+    await asking.close()
+    expect(world.groups.map(({ arm, rollouts }) => [arm, rollouts.length])).toEqual([['kept', 3]])
+    expect(world.conversations.info()).toMatchObject({ again: 1, rated: 0 })
+    await world.conversations.forget(world.conversations.list())
+    expect(world.pool.counts().own).toBe(0)
+  })
+})
+
 describe('a call over HTTP', () => {
   let g: TestGateway
   let world: World
@@ -259,7 +327,7 @@ describe('a call over HTTP', () => {
     expect(world.conversations.list().map(({ asked }) => asked)).toEqual([
       ...['hello', 'hello', 'de', 'hello', 'hello', 'hello', 'hello'],
     ])
-    expect(g.serving.info().learning).toEqual({ kept: 7, rated: 7, learnt: 0 })
+    expect(g.serving.info().learning).toMatchObject({ kept: 7, rated: 7, learnt: 0 })
   })
 
   it('is kept with the log-probs that it was drawn with, and told with those of the policy', async () => {

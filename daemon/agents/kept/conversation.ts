@@ -29,6 +29,8 @@ export interface Conversation {
   /** Id of the group that it is in. */
   readonly group?: string
   readonly isLearnt?: true
+  /** How often it was asked again, and the ids of the latest groups of that. */
+  readonly again?: { times: number; groups: readonly string[] }
 }
 
 export type Drawn = Pick<

@@ -35,6 +35,9 @@ export interface ConversationsParts extends HeldParts {
   randomBytes(size: number): Buffer
 }
 
+/** Groups of one prompt that may wait for training at a time. */
+const MOST_AGAIN = 16
+
 interface Standing {
   state: ConversationState
   why?: string
@@ -53,6 +56,8 @@ export interface Conversations {
   standings(some: readonly Conversation[]): Standing[]
   /** Rates an answer, or again while it is not learnt from. Resolves when the rating can no longer be lost. */
   rate(one: Conversation, rating: Rating): Promise<void>
+  /** This prompt was asked again, for a group with this id. False if the conversation is deleted. */
+  askedAgain(id: string, group: string): boolean
   /** These groups are trained on now. */
   used(groups: readonly string[]): void
   /** Deletes these, here and in what waits for training. Answers in the same groups wait for other groups. */
@@ -66,7 +71,7 @@ export async function openConversations(
   parts: ConversationsParts,
 ): Promise<Conversations> {
   const held = await openHeld(bounds, parts)
-  const total = { rated: 0, learnt: 0 }
+  const total = { rated: 0, learnt: 0, again: 0 }
 
   /** Makes groups of what waits, if it is enough. */
   const learn = async (): Promise<void> => {
@@ -130,6 +135,15 @@ export async function openConversations(
       await parts.flush()
     },
 
+    askedAgain(id, group) {
+      const one = held.all().find((other) => other.id === id)
+      if (!one) return false
+      const { times, groups } = one.again ?? { times: 0, groups: [] }
+      held.put({ ...one, again: { times: times + 1, groups: [...groups, group].slice(-MOST_AGAIN) } })
+      total.again += 1
+      return true
+    },
+
     used(groups) {
       const ids = new Set(groups)
       for (const one of held.all()) {
@@ -141,7 +155,11 @@ export async function openConversations(
 
     async forget(some) {
       held.drop(some.map(({ id }) => id))
-      unqueue(new Set(some.flatMap(({ group, isLearnt }) => (isLearnt ? [] : (group ?? [])))))
+      const own = some.flatMap(({ group, isLearnt, again }) => [
+        ...(isLearnt || group === undefined ? [] : [group]),
+        ...(again?.groups ?? []),
+      ])
+      unqueue(new Set(own))
       await learn()
       await parts.erase()
     },

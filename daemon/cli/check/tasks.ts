@@ -7,6 +7,7 @@ import type { Problem } from '../../config/sources.ts'
 import { choiceProblem } from '../../rollout/tasks.ts'
 import { loadTasks } from '../../wiring/built-in.ts'
 import { readRows } from '../../wiring/environments.ts'
+import { loadKeptVerifier } from '../../wiring/kept-verifier.ts'
 import { attempt, problemAt } from './problem.ts'
 
 export async function tasksHere({
@@ -35,6 +36,7 @@ export async function tasksHere({
     const message = broken.has(choice.name) ? undefined : choiceProblem(choice, tasks)
     if (message !== undefined) problems.push(problemAt(['tasks', i], message, originOf))
   }
+  problems.push(...(await attempt(['agents', 'verifier'], originOf, () => loadKeptVerifier(config.agents))))
   for (const [i, environment] of config.environments.entries())
     problems.push(...(await attempt(['environments', i, 'dataset'], originOf, () => readRows(environment))))
   return { tasks, problems }

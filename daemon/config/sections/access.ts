@@ -1,6 +1,7 @@
 // The sections [control], [screen], [serve] and [agents]: what the node serves to people and programs.
 
 import { z } from 'zod'
+import { plugin } from './plugin.ts'
 
 export const control = z.strictObject({
   listen: z
@@ -62,6 +63,10 @@ export const agents = z.strictObject({
     .enum(['off', 'feedback'])
     .default('off')
     .describe('feedback: keep served answers on this machine, and train on those that are rated'),
+  verifier: z
+    .union([z.string().min(1), plugin])
+    .optional()
+    .describe('file of a verifier; in idle time, kept prompts are asked again and scored by it'),
   keep_calls: z
     .int()
     .min(1)

@@ -3,7 +3,9 @@
 import { createTaskBook } from '../../rollout/tasks.ts'
 import { datasetText, GONE, loadTasks, PLUGINS } from '../../wiring/built-in.ts'
 import { readRows } from '../../wiring/environments.ts'
+import { loadKeptVerifier } from '../../wiring/kept-verifier.ts'
 import { openHost, rolesOf } from '../../wiring/node-plugins.ts'
+import type { VerifierParts } from '../../wiring/verifier-files.ts'
 import type { NodeContext } from './context.ts'
 
 export type Plugins = Awaited<ReturnType<typeof openPlugins>>
@@ -11,10 +13,13 @@ export type Plugins = Awaited<ReturnType<typeof openPlugins>>
 export async function openPlugins({ options, started, machine, seed, late }: NodeContext) {
   const { config, paths } = options
   const { log, closers } = started
+  const onTrouble: VerifierParts['onTrouble'] = (trouble) =>
+    late.tellTrouble({ kind: 'task', hook: 'score', switchedOff: false, ...trouble })
   const known = await loadTasks(config.tasks, {
-    onTrouble: (trouble) => late.tellTrouble({ kind: 'task', hook: 'score', switchedOff: false, ...trouble }),
+    onTrouble,
     onDataset: (facts) => log('info', datasetText(facts)),
   })
+  const keptScore = await loadKeptVerifier(config.agents, { onTrouble })
   const tasks = createTaskBook(known, config.tasks)
   const rows = await Promise.all(config.environments.map(readRows))
   const host = await openHost(
@@ -25,5 +30,5 @@ export async function openPlugins({ options, started, machine, seed, late }: Nod
     },
   )
   closers.add(host.close)
-  return { known, tasks, rows, host, wished: rolesOf(host, config) }
+  return { known, keptScore, tasks, rows, host, wished: rolesOf(host, config) }
 }

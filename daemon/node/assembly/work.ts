@@ -5,7 +5,7 @@ import { type Conversations, nameForClients } from '../../agents/index.ts'
 import { createRestTimer } from '../../limits/index.ts'
 import { createCheckpointRequests } from '../../trainer/checkpoints/checkpoint-requests.ts'
 import { openAgents } from '../agents.ts'
-import { openKept } from '../kept.ts'
+import { openAgain, openKept } from '../kept.ts'
 import { startLoops } from '../loops.ts'
 import { openNetwork } from '../network.ts'
 import { openNodeServing } from '../policy/serving.ts'
@@ -83,6 +83,13 @@ export async function startWork(context: NodeContext, parts: Parts) {
   )
   closers.add(loops.end)
   const answering = await openServing(context, parts, { isHeld, conversations, onGroup })
+  openAgain(
+    { settings, self, context: models.plan.conversation?.limit ?? policy.spec.contextLength },
+    {
+      ...{ ...machine, conversations, core, policy, closers, onGroup, isHeld, log: journal.log },
+      ...{ serving: answering.serving, telemetry: journal.telemetry, score: parts.keptScore },
+    },
+  )
   return { swarm, requests, loops, conversations, ...answering }
 }
 

@@ -24,7 +24,7 @@ export function servingText({
     ...(refused === 0 ? [] : [`${count(refused)} refused`]),
     ...(listen === undefined ? [] : [`at ${listen}`]),
     learning
-      ? `${count(learning.kept)} kept, ${count(learning.rated)} rated, ${count(learning.learnt)} learnt from`
+      ? `${count(learning.kept)} kept, ${count(learning.rated)} rated, ${count(learning.learnt)} learnt from${learning.again > 0 ? `, ${count(learning.again)} asked again` : ''}`
       : 'not trained on',
   ].join('  ')
 }
