@@ -115,7 +115,7 @@ export interface Origin {
   chain?: { id: string; position: number }
 }
 
-/** The arm of groups that are made of kept conversations. Their texts are neither shared nor shown, nor kept by plugins. */
+/** The arm of groups that are made of kept conversations. Their texts are neither shared nor shown nor replayed. */
 export const KEPT_ARM = 'kept'
 
 /**

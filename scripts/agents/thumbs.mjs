@@ -1,9 +1,10 @@
 // A user who gives a thumb for each answer, up for those of one line: the plain OpenAI client asks a node that keeps served
 // answers (agents.learn = "feedback"), and the share of such answers is measured on other questions before and after.
 //
-//   node scripts/agents/thumbs.mjs http://127.0.0.1:4390 KEY [ratings=400] [measured=100] [seed=1] [sums|words] [chance]
+//   node scripts/agents/thumbs.mjs http://127.0.0.1:4390 KEY [ratings=400] [measured=100] [seed=1] [sums|words] [short|chance|verifier]
 //
-// With `chance` the thumbs say nothing. The node: see "Learning from use" in docs/serving.md. The last line is the record.
+// With `chance` the thumbs say nothing. With `verifier` there are none: for two minutes, the node (agents.verifier) asks the
+// same questions again. The node: see "Learning from use" in docs/serving.md. The last line is the record.
 
 import OpenAI from 'openai'
 
@@ -84,11 +85,13 @@ const states = {}
 let done = 0
 await times(Number(ratings), async () => {
   const answer = await ask(question(random, false))
+  if (rule === 'verifier') return
   const state = await rate(answer, rule === 'chance' ? () => random() < 0.5 : isShort)
   states[state] = (states[state] ?? 0) + 1
   done += 1
   if (done % 50 === 0) console.log(`${done} rated in ${Math.round((Date.now() - began) / 1000)} s`, states)
 })
+if (rule === 'verifier') await new Promise((resolve) => setTimeout(resolve, 120_000))
 const after = await measure()
 const minutes = (Date.now() - began) / 60_000
 console.log(JSON.stringify({ kind, rule, seed: Number(seed), ratings: Number(ratings), measured: Number(measured), before, after, minutes: Number(minutes.toFixed(1)) }))
