@@ -35,7 +35,10 @@ interface CallOptions {
   timeoutMs?: number
 }
 
-export function createClient({ timeoutMs = 5000, ...endpoint }: ClientOptions): ControlClient {
+/** On a machine that is busy with other work, a node in background priority was seen to take over five seconds. */
+const PATIENCE_MS = 20_000
+
+export function createClient({ timeoutMs = PATIENCE_MS, ...endpoint }: ClientOptions): ControlClient {
   const open = (path: string, options: CallOptions = {}) =>
     openRequest(endpoint, path, { timeoutMs, ...options })
   const get = async <T>(path: string, signal?: AbortSignal): Promise<T> =>
