@@ -6,13 +6,21 @@
 //   age8   each takes 8 rounds                  k2      a node asks two peers
 //   split  every node has one of the three tasks
 // A node makes its head after each round. Alone is `1 8x2`. The model of three tasks at a node's default tasks, all
-// parameters trained; looks at 360 held-out questions at temperature 1, which are not part of the cost.
+// parameters trained; looks at 360 held-out questions at temperature 1, which are not part of the cost. With
+// `--model FILE.gguf` an adapter of `--rank` is trained on that model, on `number_sorting` as in lab:real.
 
+import { basename } from 'node:path'
+import { ADAPTER_TARGETS } from '../../../daemon/engine/decoder.ts'
+import { loadModelAs } from '../../../daemon/policy/model.ts'
+import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
+import { withExamples } from '../../../plugins/tasks/examples.ts'
+import { TASKS } from '../../../plugins/tasks/index.ts'
 import { runExperiment } from '../frame/experiment.ts'
+import type { Values } from '../frame/flags.ts'
 import { costTo, showReached } from '../frame/reach.ts'
 import { markdown, mean, show, summary } from '../frame/statistics.ts'
 import { loadStart } from '../nodes/start.ts'
-import { createHeadSwarm } from './swarm.ts'
+import { createHeadSwarm, type HeadSwarmOptions } from './swarm.ts'
 
 interface Arm {
   nodes: number
@@ -32,12 +40,25 @@ export interface HeadLook {
   greedy: number
 }
 
-const { model } = await loadStart('three-tasks')
-const tasks = [
+const THREE_TASKS = [
   { name: 'basic_arithmetic', difficulty: 1 },
   { name: 'base_conversion', difficulty: 0 },
   { name: 'fraction_simplification', difficulty: 1 },
 ]
+
+type Learnt = Omit<ReturnType<HeadSwarmOptions['node']>, 'own' | 'minibatches' | 'learningRate'>
+
+/** What every node learns, and from which model. */
+async function learntWith({ model, rank }: Values): Promise<Learnt> {
+  if (typeof model !== 'string') return { model: (await loadStart('three-tasks')).model, tasks: THREE_TASKS }
+  return {
+    model: await loadModelAs(model, { disk }, () => 'f32'),
+    adapter: { rank: Number(rank), alpha: 2 * Number(rank), targets: [...ADAPTER_TARGETS] },
+    tasks: [{ name: 'number_sorting', difficulty: 0 }],
+    known: TASKS.map((task) => withExamples(task, 1)),
+    ...{ maxNewTokens: 20, warmUpSteps: 3, checkpointEvery: 1000 },
+  }
+}
 
 await runExperiment<Arm, { looks: HeadLook[] }>({
   question:
@@ -53,11 +74,12 @@ await runExperiment<Arm, { looks: HeadLook[] }>({
     looks: { type: 'string', default: '12' },
     prompts: { type: 'string', default: '120' },
     targets: { type: 'string', default: '0.15,0.16,0.17' },
+    model: { type: 'string' },
+    rank: { type: 'string', default: '16' },
   },
-  settings: ({ tokens, looks, prompts }) => ({
-    tokens: Number(tokens),
-    looks: Number(looks),
-    prompts: Number(prompts),
+  settings: ({ tokens, looks, prompts, model, rank }) => ({
+    ...{ tokens: Number(tokens), looks: Number(looks), prompts: Number(prompts) },
+    ...(typeof model === 'string' && { model: basename(model), rank: Number(rank) }),
   }),
 
   arm(name) {
@@ -74,18 +96,20 @@ await runExperiment<Arm, { looks: HeadLook[] }>({
     }
   },
 
-  async play(arm, { rate, seed, values, meter }) {
+  async play(arm, { rate, seed, values, meter, log }) {
     const { conditions } = arm
+    const learnt = await learntWith(values)
     const swarm = await createHeadSwarm(
       {
         ...{ nodes: arm.nodes, seed },
+        ...(values.model !== undefined && { microBatchTokens: 1024 }),
         late: conditions.get('age') ?? conditions.get('late') ?? 0,
         isAlwaysLate: conditions.has('age'),
         lost: (conditions.get('lost') ?? 0) / 100,
         ...(conditions.has('k') ? { peers: conditions.get('k')! } : {}),
         node: (i) => ({
-          model,
-          tasks: conditions.has('split') ? [tasks[i % tasks.length]!] : tasks,
+          ...learnt,
+          tasks: conditions.has('split') ? [learnt.tasks[i % learnt.tasks.length]!] : learnt.tasks,
           own: arm.prompts,
           minibatches: arm.minibatches,
           learningRate: rate,
@@ -98,7 +122,7 @@ await runExperiment<Arm, { looks: HeadLook[] }>({
     const sampledTokens = () => mean(nodes.map(({ compute }) => compute.generated))
     const look = async (): Promise<void> => {
       const seen = await meter.part('look', () =>
-        nodes[0]!.evaluate(Number(values.prompts), undefined, tasks),
+        nodes[0]!.evaluate(Number(values.prompts), undefined, learnt.tasks),
       )
       looks.push({
         sampledTokens: sampledTokens(),
@@ -108,6 +132,7 @@ await runExperiment<Arm, { looks: HeadLook[] }>({
         sampled: seen.sampled,
         greedy: seen.greedy,
       })
+      log(JSON.stringify(looks.at(-1)))
     }
     await look()
     const [tokens, count] = [Number(values.tokens), Number(values.looks)]

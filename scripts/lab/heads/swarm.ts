@@ -20,6 +20,8 @@ export interface HeadSwarmOptions {
   isAlwaysLate?: boolean
   /** Share of heads that never come. */
   lost?: number
+  /** Tokens of a forward and backward pass at most; the engine's own choice if left out. */
+  microBatchTokens?: number
   /** Peers that a node asks; all if left out. */
   peers?: number
 }
@@ -45,7 +47,10 @@ export async function createHeadSwarm(
   const numbers = Array.from({ length: options.nodes }, (_, i) => i)
   const nodes: ExperimentNode[] = []
   for (const i of numbers) {
-    engines[i] ??= createLocalEngine({ threads: 1 })
+    engines[i] ??= createLocalEngine({
+      threads: 1,
+      ...(options.microBatchTokens && { microBatchTokens: options.microBatchTokens }),
+    })
     /** The daemon's rule: rate and batch follow the heads that come. */
     const present = (): number => {
       const { version } = nodes[i]!.policy.reference()
