@@ -7,7 +7,7 @@
 //   split  every node has one of the three tasks
 // A node makes its head after each round. Alone is `1 8x2`. The model of three tasks at a node's default tasks, all
 // parameters trained; looks at 360 held-out questions at temperature 1, which are not part of the cost. With
-// `--model FILE.gguf` an adapter of `--rank` is trained on that model, on `number_sorting` as in lab:real.
+// `--model FILE.gguf` an adapter of `--rank` is trained on the file's blocks, on `number_sorting` as in lab:real.
 
 import { basename } from 'node:path'
 import { ADAPTER_TARGETS } from '../../../daemon/engine/decoder.ts'
@@ -52,7 +52,7 @@ type Learnt = Omit<ReturnType<HeadSwarmOptions['node']>, 'own' | 'minibatches' |
 async function learntWith({ model, rank }: Values): Promise<Learnt> {
   if (typeof model !== 'string') return { model: (await loadStart('three-tasks')).model, tasks: THREE_TASKS }
   return {
-    model: await loadModelAs(model, { disk }, () => 'f32'),
+    model: await loadModelAs(model, { disk }, () => 'file'),
     adapter: { rank: Number(rank), alpha: 2 * Number(rank), targets: [...ADAPTER_TARGETS] },
     tasks: [{ name: 'number_sorting', difficulty: 0 }],
     known: TASKS.map((task) => withExamples(task, 1)),
