@@ -35,7 +35,7 @@ export async function createSwarm(options: SwarmOptions, parts: SwarmParts): Pro
   const assembled = await assemble(options, { ...parts, topic, onEvent })
   const { libp2p, gate, connectionLimit, dialBackoff, redial, links, directly, prober, wakeDetector } =
     assembled
-  const { greeter, forgetting, thinning, silence, bandwidth } = assembled
+  const { greeter, forgetting, thinning, silence, antiEntropy, bandwidth } = assembled
   const { book, neighbours, notices, exchange, offers, states } = assembled
   const { records, reputation, memory, validator, verifier, publisher, fetcher, heads, receipts, isKnown } =
     exchange
@@ -65,8 +65,11 @@ export async function createSwarm(options: SwarmOptions, parts: SwarmParts): Pro
       await redial.start()
       wakeDetector.start()
       thinning.start()
-      // A relay verifies nothing.
-      if (!options.relay) silence.start()
+      // A relay verifies nothing, and writes nothing.
+      if (!options.relay) {
+        silence.start()
+        antiEntropy.start()
+      }
       await forgetting.start()
       for (const address of options.bootstrap ?? []) {
         const target = parseTarget(address, { self })
@@ -79,6 +82,7 @@ export async function createSwarm(options: SwarmOptions, parts: SwarmParts): Pro
       wakeDetector.stop()
       thinning.stop()
       silence.stop()
+      antiEntropy.stop()
       redial.stop()
       neighbours.stop()
       connectionLimit.stop()

@@ -33,7 +33,8 @@ export function openExchanger(
     net,
     datastore,
     onGroup = () => {},
-  }: { world: World; net: Net; datastore?: Datastore; onGroup?(group: Group): void },
+    onImpostor = () => {},
+  }: { world: World; net: Net; datastore?: Datastore; onGroup?(group: Group): void; onImpostor?(): void },
 ) {
   const self = identity.peerId
   const life = { isAlive: true }
@@ -69,7 +70,7 @@ export function openExchanger(
       links: { cut: (peer) => net.disconnect(self, peer), slow() {} },
       isWanted: () => false,
       onClock() {},
-      onImpostor() {},
+      onImpostor,
       soon: (run) => void after(0.1, run),
       salt: random.bytes(16),
       ...authenticityOf(signatures),

@@ -8,7 +8,14 @@ import { ReadThrottle } from '../libp2p/read-throttle.ts'
 import { Notices } from '../notices.ts'
 import type { Assembled, AssemblyParts } from './assembled.ts'
 import { makeGreeter, makeStates } from './greeting.ts'
-import { makeLinks, makeProber, makeSilence, makeThinning, makeWakeDetector } from './links.ts'
+import {
+  makeAntiEntropy,
+  makeLinks,
+  makeProber,
+  makeSilence,
+  makeThinning,
+  makeWakeDetector,
+} from './links.ts'
 import { makeBandwidth, makeDialBackoff, makeExchange, makeGate, makeNode } from './network.ts'
 import {
   makeBook,
@@ -38,6 +45,7 @@ export async function assemble(options: SwarmOptions, parts: AssemblyParts): Pro
   made.forgetting = makeForgetting(made, parts)
   made.thinning = makeThinning(made, parts)
   made.silence = makeSilence(made, parts)
+  made.antiEntropy = makeAntiEntropy(made, parts)
   made.links = makeLinks(made, parts)
   made.directly = new Directly({}, { libp2p, clock, log })
   made.prober = makeProber(made, parts)

@@ -7,6 +7,7 @@ import type { Neighbours } from '../addresses/neighbours.ts'
 import type { Bandwidth } from '../bandwidth/bandwidth.ts'
 import type { SwarmParts } from '../contract.ts'
 import type { Exchange } from '../exchange.ts'
+import type { AntiEntropy } from '../fetch/anti-entropy.ts'
 import type { BulkOffers } from '../fetch/bulk-offer.ts'
 import type { States } from '../fetch/states.ts'
 import type { ConnectionLimit } from '../libp2p/connection-limit.ts'
@@ -41,6 +42,7 @@ export interface Assembled {
   forgetting: Forgetting
   thinning: Thinning
   silence: Silence
+  antiEntropy: AntiEntropy
   links: Links
   directly: Directly
   prober: Prober

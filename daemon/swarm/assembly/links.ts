@@ -2,6 +2,7 @@
 
 import { processorTime } from '../../platform/index.ts'
 import { ownAddresses } from '../addresses/address-order.ts'
+import { AntiEntropy } from '../fetch/anti-entropy.ts'
 import { meshPeers } from '../gossip/internals.ts'
 import { ENOUGH_LINKS } from '../links/greet.ts'
 import { Links } from '../links/links.ts'
@@ -35,6 +36,20 @@ export function makeSilence(
       verified: () => exchange.validator.verified,
       onSilent: (peers, ms) => notices.silence(peers, ms),
       onHeard: () => notices.over('silence'),
+    },
+  )
+}
+
+export function makeAntiEntropy(
+  { libp2p, exchange }: Assembled,
+  { clock, topic }: AssemblyParts,
+): AntiEntropy {
+  return new AntiEntropy(
+    {},
+    {
+      clock,
+      peers: () => libp2p.services.pubsub.getSubscribers(topic).map(String),
+      catchUp: (peer, sinceMs) => exchange.fetcher.catchUp(peer, sinceMs),
     },
   )
 }
