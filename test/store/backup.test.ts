@@ -231,6 +231,31 @@ test('what is there is moved aside, whole, when told to; the identity stays out 
   expect(await readdir(join(root, 'old'))).not.toContain('identity.key')
 })
 
+test('a disk that fails while files are moved: where they are is told only if some were moved', async () => {
+  const failing = (path: string): Disk => ({
+    ...disk,
+    rename: (from, to) =>
+      to.endsWith(path)
+        ? Promise.reject(Object.assign(new Error(), { code: 'ENOSPC' }))
+        : disk.rename(from, to),
+  })
+  const hintOf = (state: string, path: string): Promise<string> =>
+    restoreBackup(
+      {
+        file: join(root, 'home.tar'),
+        ...{ state: join(root, state), config: join(root, `${state}.toml`), replace: true },
+        withoutIdentity: false,
+      },
+      { disk: failing(path), clock, at: () => {} },
+    ).then(
+      () => '',
+      ({ hint }) => hint,
+    )
+  expect(await hintOf('fresh', 'fresh/store')).toBe('Make room on the disk and try again.')
+  await makeHome(join(root, 'filled'))
+  expect(await hintOf('filled', 'filled/store')).toMatch(/what was in the home is in .*filled\/replaced-2026/)
+})
+
 test('names and sizes that ustar has no room for', async () => {
   const long = `plugins/${'deep/'.repeat(40)}ü.js`
   const archive = Buffer.concat(await all(tarOf(files([long, 'text'], ['b', '']), { time: 0 })))

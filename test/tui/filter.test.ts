@@ -31,3 +31,17 @@ test('the parts that match are found, for marking', () => {
   expect(filterOf('x*').found('ab')).toEqual([])
   expect(filterOf('!a').found('a')).toEqual([])
 })
+
+test.each(['(a+)+$', '((a*)b?)*', '(a|aa)+$', '(?:a?){40}', '(a*)\\1', '(?<n>a)\\k<n>', 'a*a*a*b'])(
+  '%s could stall the screen: it hides nothing and says so',
+  (typed) => {
+    expect(kept(typed, 'a'.repeat(5000), 'b')).toHaveLength(2)
+    expect(filterNote(typed)).toContain('can take forever')
+  },
+)
+
+test('repeated parts see the begin of a text, plain words all of it', () => {
+  const long = `${'x'.repeat(1000)} elk`
+  expect([kept('elk', long), kept('e.*k', long), kept('x.*x', long)]).toEqual([[long], [], [long]])
+  expect(kept('\\(a+\\)|[+*{]b', '(aa)', '*b', 'c')).toEqual(['(aa)', '*b'])
+})

@@ -82,12 +82,18 @@ export async function restoreBackup(
     throw damaged(file, explainErrno(error), {
       cause: error,
       ...(isChanging && {
-        hint: `Make room on the disk and try again; what was in the home is in ${aside}.`,
+        hint: `Make room on the disk and try again${await whereItIs(aside, disk)}.`,
       }),
     })
   } finally {
     await rm(into, { recursive: true, force: true })
   }
+}
+
+/** For a hint; empty if nothing was moved. */
+async function whereItIs(aside: string, disk: Disk): Promise<string> {
+  const moved = await disk.readDirectory(aside).catch(() => [])
+  return moved.length > 0 ? `; what was in the home is in ${aside}` : ''
 }
 
 function damaged(file: string, why: string, more: { hint?: string; cause?: unknown } = {}): WaggleError {

@@ -52,6 +52,16 @@ test('a restart pardons nobody, and remembers how often each offended', async ()
   expect((await start(100, database)).probation.isOut('a', 199)).toBe(true)
 })
 
+test('a suspect that was never out is written so that an older version reads it, and has no offence after a restart', async () => {
+  const { probation, database } = await start(10)
+  probation.suspect(['a'])
+  const written = JSON.parse(Buffer.from((await database.namespace('state').get('probation'))!).toString())
+  expect(written.peers).toEqual([{ peer: 'a', until: 0, offences: 1, isSuspect: true }])
+  const { probation: again } = await start(10, database)
+  again.put(['a'], 10)
+  expect([again.isOut('a', 59), again.isOut('a', 60)]).toEqual([true, false])
+})
+
 test('a peer that the user pardoned stays pardoned', async () => {
   const { probation, database } = await start(10)
   probation.put(['a'], 10)
