@@ -15,7 +15,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   tui: ['protocol', 'tui'],
   // What the HTTP servers share.
   'daemon/http': ['protocol', 'daemon/http'],
-  'daemon/engine': ['protocol', 'daemon/engine'],
+  'daemon/engine': ['protocol', 'daemon/engine', 'daemon/platform/onnxruntime.ts'],
   'daemon/store': ['protocol', 'daemon/store', 'daemon/platform'],
   'daemon/config': ['protocol', 'daemon/config', 'daemon/platform', 'daemon/trainer/aggregation.ts'],
   'daemon/limits': ['protocol', 'daemon/limits', 'daemon/platform', 'daemon/config'],
@@ -127,7 +127,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/store',
   ],
   // Tries devices, without a node.
-  'daemon/cli/device': ['protocol', 'daemon/cli', 'daemon/engine'],
+  'daemon/cli/device': ['protocol', 'daemon/cli', 'daemon/engine', 'daemon/platform'],
   // Loads plugins and looks at them, without a node.
   'daemon/cli/plugins': [
     'protocol',
@@ -151,6 +151,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/platform',
     'daemon/policy',
     'daemon/store',
+    'daemon/wiring',
   ],
   // A home's files, without a node.
   'daemon/cli/home': ['protocol', 'daemon/cli', 'daemon/platform', 'daemon/store'],

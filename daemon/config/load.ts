@@ -11,6 +11,7 @@ import {
   PLUGIN_TABLES,
   type PluginConfig,
   type PluginTableName,
+  type TaskConfig,
 } from './schema.ts'
 import { plugin as pluginSchema } from './sections/plugin.ts'
 import { type Layers, layer, type Problem, type Sources } from './sources.ts'
@@ -93,7 +94,7 @@ const FILE_KEYS = [
 function withPaths(config: Config, { originOf }: Layers, options: LoadOptions): Config {
   config.model.path = modelPath(config.model.path, originOf(['model', 'path']), options)
   for (const [i, task] of config.tasks.entries()) {
-    if (task.dataset !== undefined)
+    if (task.dataset !== undefined && !isOnHub(task.dataset))
       task.dataset = pathFrom(task.dataset, originOf(['tasks', i, 'dataset']), options)
     if (task.use !== undefined) task.use = pathFrom(task.use, originOf(['tasks', i, 'use']), options)
     const origin = originOf(['tasks', i, 'verifier'])
@@ -255,8 +256,8 @@ function nothingToTrainOn({ tasks, agents, environments }: Config, { originOf }:
 /** Reports keys that have no meaning without a dataset, or beside a file. */
 function lonelyKeys({ tasks }: Config, { originOf }: Layers): Problem[] {
   return tasks.flatMap((task, i) =>
-    (['verifier', 'fields', 'use'] as const).flatMap((key) =>
-      (task.dataset !== undefined) !== (key === 'use') || task[key] === undefined
+    (['verifier', 'fields', 'use', 'subset', 'split'] as const).flatMap((key) =>
+      hasMeaning(task, key) || task[key] === undefined
         ? []
         : [
             {
@@ -267,12 +268,24 @@ function lonelyKeys({ tasks }: Config, { originOf }: Layers): Problem[] {
                   ? 'is only for a `dataset`; other tasks have their own verifiers'
                   : key === 'use'
                     ? 'cannot stand beside `dataset`: a task is one or the other'
-                    : 'is only for a `dataset`',
+                    : key === 'fields'
+                      ? 'is only for a `dataset`'
+                      : 'is only for a `dataset` on the hub (hf://datasets/…)',
             },
           ],
     ),
   )
 }
+
+function hasMeaning(
+  { dataset }: TaskConfig,
+  key: 'verifier' | 'fields' | 'use' | 'subset' | 'split',
+): boolean {
+  if (key === 'use') return dataset === undefined
+  return dataset !== undefined && (isOnHub(dataset) || (key !== 'subset' && key !== 'split'))
+}
+
+const isOnHub = (dataset: string): boolean => dataset.startsWith('hf://')
 
 /** `org/name` or `org/name@revision`, unless a folder of that name exists. */
 const ON_HUB = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(@.*)?$/

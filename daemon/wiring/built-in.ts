@@ -11,7 +11,7 @@ import { SKILLS } from '../../plugins/skills/index.ts'
 import type { Plugin } from '../../protocol/plugin/index.ts'
 
 export { TASKS } from '../../plugins/tasks/index.ts'
-export { type DatasetFacts, datasetText, loadTasks } from './datasets.ts'
+export { type DatasetFacts, datasetText, type LoadParts, loadTasks } from './datasets.ts'
 export { EVIDENCE, FIRST, GONE }
 export const PLUGINS: readonly Plugin[] = [
   ...ESTIMATORS,

@@ -12,14 +12,32 @@ const MAX_BYTES = 256 << 20
 const CHUNK_BYTES = 1 << 20
 const NEWLINE = 10
 
-/** Reports problems to `into`. Rejects only for bugs. */
-export async function readFiles(path: string, into: Gathering): Promise<void> {
+/**
+ * Reports problems to `into`. Rejects only for bugs. `at` hears how many bytes of how many are read, where reading is long.
+ */
+export async function readFiles(
+  place: string | readonly string[],
+  into: Gathering,
+  at: ReadAt = () => {},
+): Promise<void> {
+  if (typeof place === 'string') return await readPlace(place, into, at)
+  const budget = { left: MAX_BYTES, at }
+  for (const path of place) {
+    try {
+      await readTable(path, 0, budget, into)
+    } catch (error) {
+      into.fail(basename(path), messageOf(error))
+    }
+  }
+}
+
+async function readPlace(path: string, into: Gathering, at: ReadAt): Promise<void> {
   try {
     const found = await stat(path)
-    if (found.isFile()) return await readTable(path, 0, { left: MAX_BYTES }, into)
+    if (found.isFile()) return await readTable(path, 0, { left: MAX_BYTES, at }, into)
     if (!found.isDirectory()) throw new Fault('neither a file nor a folder')
     const entries = await readdir(path, { withFileTypes: true })
-    const budget = { left: MAX_BYTES }
+    const budget = { left: MAX_BYTES, at }
     const named = (ending: RegExp) =>
       entries.filter((entry) => ending.test(entry.name)).sort((a, b) => (a.name < b.name ? -1 : 1))
     const tables = named(/\.(jsonl|csv|tsv|parquet)$/)
@@ -42,7 +60,10 @@ export async function readFiles(path: string, into: Gathering): Promise<void> {
 interface Budget {
   /** Bytes that may still be read, over all files. */
   left: number
+  at: ReadAt
 }
+
+export type ReadAt = (done: number, total: number) => void
 
 const readTable: typeof readLines = (path, flags, budget, into) =>
   (path.endsWith('.parquet') ? readColumns : /\.(csv|tsv)$/.test(path) ? readCsv : readLines)(
@@ -53,11 +74,24 @@ const readTable: typeof readLines = (path, flags, budget, into) =>
   )
 
 const readColumns: typeof readLines = (path, flags, budget, into) =>
-  withFile(path, flags, budget, async (file, size) => {
-    const { buffer, bytesRead } = await file.read(new Uint8Array(size), 0, size, 0)
-    const bytes = buffer.subarray(0, bytesRead)
+  // What counts is the columns that are read, not the file.
+  withFile(path, flags, { ...budget, left: Number.POSITIVE_INFINITY }, async (file, byteLength) => {
+    const slice = async (start: number, end = byteLength): Promise<ArrayBuffer> => {
+      const bytes = new Uint8Array(end - start)
+      let read = 0
+      while (read < bytes.length) {
+        const { bytesRead } = await file.read(bytes, read, bytes.length - read, start + read)
+        if (bytesRead === 0) throw new Fault('the file was cut off while it was read')
+        read += bytesRead
+      }
+      return bytes.buffer
+    }
     const { readParquet } = await import('./parquet-files.ts')
-    await readParquet({ name: basename(path), bytes, spend: (count) => spend(budget, count) }, into)
+    const { at } = budget
+    await readParquet(
+      { name: basename(path), file: { byteLength, slice }, spend: (count) => spend(budget, count), at },
+      into,
+    )
   })
 
 async function readLines(path: string, flags: number, budget: Budget, into: Gathering): Promise<void> {

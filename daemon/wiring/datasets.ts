@@ -17,7 +17,8 @@ import { WaggleError } from '../../protocol/errors.ts'
 import type { Task } from '../../protocol/plugin/index.ts'
 import { safeText } from '../../protocol/text.ts'
 import type { TaskConfig } from '../config/schema.ts'
-import { messageOf, readFiles } from './dataset-files.ts'
+import type { Part } from '../policy/sources/splits.ts'
+import { messageOf, type ReadAt, readFiles } from './dataset-files.ts'
 import { loadTaskFile } from './task-files.ts'
 import { type LoadedVerifier, loadVerifier, type VerifierParts } from './verifier-files.ts'
 
@@ -32,9 +33,13 @@ export interface DatasetFacts {
   repeated: number
 }
 
-interface LoadParts extends VerifierParts {
+export interface LoadParts extends VerifierParts {
   /** Called for each dataset that was read. */
   onDataset(facts: DatasetFacts): void
+  /** Finds or fetches a dataset on the hub. */
+  find(dataset: string, part: Part): Promise<{ name: string; files: readonly string[] }>
+  /** Runs `read`, which tells how many bytes of a dataset's files are read. */
+  onRead(read: (at: ReadAt) => Promise<void>): Promise<void>
 }
 
 /** `rows.csv: 6 questions, 1 of them held out; 2 rows repeat others and are left out`. */
@@ -46,14 +51,19 @@ export function datasetText({ path, questions, heldOut, repeated }: Omit<Dataset
 /** Rejects with E_DATASET and all problems of a dataset, or with E_TASK for a duplicate name. */
 export async function loadTasks(
   chosen: readonly TaskConfig[],
-  { onTrouble = () => {}, onDataset = () => {} }: Partial<LoadParts> = {},
+  {
+    onTrouble = () => {},
+    onDataset = () => {},
+    find = noHub,
+    onRead = (read) => read(() => {}),
+  }: Partial<LoadParts> = {},
 ): Promise<Task[]> {
   const tasks = [...TASKS]
   const loaded = new Map<string, string>()
-  for (const { name, use, dataset, fields, verifier = 'exact' } of chosen) {
+  for (const { name, use, dataset, fields, verifier = 'exact', subset, split = 'train' } of chosen) {
     const path = use ?? dataset
     if (path === undefined) continue
-    const source = JSON.stringify(use === undefined ? [dataset, fields, verifier] : use)
+    const source = JSON.stringify(use === undefined ? [dataset, subset, split, fields, verifier] : use)
     if (loaded.get(name) === source) continue
     if (tasks.some((task) => task.name === name))
       throw new WaggleError('E_TASK', `${path} has the same name as another task: "${name}"`, {
@@ -62,8 +72,9 @@ export async function loadTasks(
           : 'Choose another name in the config.',
       })
     loaded.set(name, source)
-    const parts = { onTrouble, onDataset }
-    if (use === undefined) tasks.push(await loadDataset({ name, path, fields, verifier }, parts))
+    const parts = { onTrouble, onDataset, find, onRead }
+    if (use === undefined)
+      tasks.push(await loadDataset({ name, path, part: { subset, split }, fields, verifier }, parts))
     else tasks.push(await loadTaskFile({ name, path }, parts).catch((error) => wrongFile(error, path)))
   }
   return tasks.map((task) => withExamples(task, examplesOf(task.name, chosen)))
@@ -85,14 +96,21 @@ function examplesOf(name: string, chosen: readonly TaskConfig[]): number {
 interface DatasetOptions {
   name: string
   path: string
+  part: Part
   fields: Fields | undefined
   verifier: NonNullable<TaskConfig['verifier']>
 }
 
+async function noHub(dataset: string): Promise<never> {
+  throw new WaggleError('E_DATASET', `${dataset} is on the hub, which is not asked here`)
+}
+
 async function loadDataset(
-  { name, path, fields, verifier }: DatasetOptions,
+  { name, path: given, part, fields, verifier }: DatasetOptions,
   parts: LoadParts,
 ): Promise<Task> {
+  const found = given.startsWith('hf://') ? await parts.find(given, part) : { name: given, files: given }
+  const path = found.name
   const { use, ...settings } = typeof verifier === 'string' ? { use: verifier } : verifier
   const file = /[/\\]/.test(use) ? use : undefined
   let own: LoadedVerifier | undefined
@@ -104,7 +122,7 @@ async function loadDataset(
     throw wrongVerifier(messageOf(error), { name, path, file })
   }
   const gathering = gather({ defaultJudge, fields })
-  await readFiles(path, gathering)
+  await parts.onRead((at) => readFiles(found.files, gathering, at))
   const { rows, problems, repeated } = gathering.result()
   if (problems.length > 0) throw wrong(path, problems)
   const problem = own?.problemWith(rows)

@@ -6,7 +6,7 @@ import {
   type ColumnMetaData,
   type Compressors,
   type FileMetaData,
-  parquetMetadata,
+  parquetMetadataAsync,
   parquetRead,
   parquetSchema,
 } from 'hyparquet'
@@ -15,6 +15,9 @@ import { Fault, type Gathering, MAX_ROW_BYTES, MAX_ROWS } from '../../plugins/ta
 import { toText } from './parquet-values.ts'
 
 const MAX_VALUES = 16 << 20
+const MAX_FOOTER = 64 << 20
+/** Compressed bytes of a column in a row group. */
+const MAX_CHUNK = 256 << 20
 
 const COMPRESSORS: Compressors = {
   GZIP: (bytes, length) => gunzipSync(bytes, { maxOutputLength: Math.max(1, length) }),
@@ -25,38 +28,62 @@ const CODECS = ['UNCOMPRESSED', 'SNAPPY', ...Object.keys(COMPRESSORS)]
 
 interface Options {
   name: string
-  bytes: Uint8Array<ArrayBuffer>
+  file: File
   /** Called with the size of each page before it is decompressed; throws if it is too much. */
   spend(bytes: number): void
+  /** Hears how many bytes of how many are read. */
+  at?(done: number, total: number): void
 }
 
-/** Reports problems to `into`. Throws Fault if the file as a whole cannot be read. */
-export async function readParquet({ name, bytes, spend }: Options, into: Gathering): Promise<void> {
-  const metadata = orBroken(() => parquetMetadata(bytes, { geoparquet: false }))
+interface File {
+  byteLength: number
+  slice(start: number, end?: number): Promise<ArrayBuffer>
+}
+
+/**
+ * Reports problems to `into`. Throws Fault if the file as a whole cannot be read. One row group is in memory at a time, and of
+ * it the columns that count.
+ */
+export async function readParquet({ name, file, spend, at }: Options, into: Gathering): Promise<void> {
+  const metadata = await readMetadata(file)
   const tree = orBroken(() => parquetSchema(metadata))
   const names = tree.children.map(({ element }) => element.name)
   if (names.some((one) => typeof one !== 'string')) throw broken(new Error('a column has no name'))
   const columns = into.columns(name, names)
   if (columns === undefined) return
-  orBroken(() => check(metadata, columns, { bytes, spend }))
+  const groups = orBroken(() => checkCounts(metadata, columns))
   const texts = orBroken(() =>
     tree.children
       .filter(({ element }) => columns.includes(element.name))
       .map((column) => [column.element.name, toText(column)] as const),
   )
-  const file = {
-    byteLength: bytes.byteLength,
-    slice: (start: number, end?: number) => bytes.slice(start, end).buffer,
-  }
-  let rowStart = 0
-  for (const group of metadata.row_groups) {
-    const rowEnd = rowStart + Number(group.num_rows)
+  const total = groups.flat().reduce((sum, chunk) => sum + Number(chunk.total_compressed_size), 0)
+  let [done, rowStart] = [0, 0]
+  for (const [i, { num_rows }] of metadata.row_groups.entries()) {
+    for (const chunk of groups[i]!) {
+      await checkPages(chunk, file, spend)
+      done += Number(chunk.total_compressed_size)
+      at?.(done, total)
+    }
+    const rowEnd = rowStart + Number(num_rows)
     const rows = await decode({ file, metadata, columns, rowStart, rowEnd })
-    for (const [i, row] of rows.entries()) {
-      const where = `${name}, row ${rowStart + i + 1}`
+    for (const [j, row] of rows.entries()) {
+      const where = `${name}, row ${rowStart + j + 1}`
       if (!takeRow(where, row, texts, into)) return
     }
     rowStart = rowEnd
+  }
+}
+
+async function readMetadata(file: File): Promise<FileMetaData> {
+  try {
+    if (file.byteLength < 12) throw new Error('it is too short')
+    const end = new DataView(await file.slice(file.byteLength - 8, file.byteLength))
+    if (end.getUint32(0, true) > MAX_FOOTER)
+      throw new Error(`its footer says that it has more than ${MAX_FOOTER} bytes`)
+    return await parquetMetadataAsync(file, { geoparquet: false })
+  } catch (error) {
+    throw broken(error)
   }
 }
 
@@ -82,7 +109,7 @@ function takeRow(
 }
 
 async function decode(options: {
-  file: { byteLength: number; slice(start: number, end?: number): ArrayBuffer }
+  file: File
   metadata: FileMetaData
   columns: string[]
   rowStart: number
@@ -110,35 +137,45 @@ async function decode(options: {
   return rows
 }
 
-/** Throws Fault if the counts in the file contradict each other, or are too large. */
-function check(
-  metadata: FileMetaData,
-  columns: readonly string[],
-  { bytes, spend }: Pick<Options, 'bytes' | 'spend'>,
-): void {
+/** The chunks that count, by row group. Throws Fault if the counts in the file contradict each other, or are too large. */
+function checkCounts(metadata: FileMetaData, columns: readonly string[]): ColumnMetaData[][] {
   const total = metadata.row_groups.reduce((sum, { num_rows }) => sum + num_rows, 0n)
   if (total !== metadata.num_rows || metadata.row_groups.some(({ num_rows }) => num_rows < 0n))
     throw broken(new Error(`it says ${metadata.num_rows} rows, and its parts ${total}`))
   if (total > MAX_ROWS) throw new Fault(`more than ${MAX_ROWS} rows; take a part of them`)
   let values = 0
-  for (const { columns: chunks } of metadata.row_groups)
-    for (const { meta_data: chunk } of chunks) {
+  return metadata.row_groups.map(({ columns: chunks }) =>
+    chunks.flatMap(({ meta_data: chunk }) => {
       if (chunk === undefined) throw broken(new Error('it is encrypted, or its columns are in other files'))
-      if (!columns.includes(chunk.path_in_schema[0]!)) continue
+      if (!columns.includes(chunk.path_in_schema[0]!)) return []
       if (!CODECS.includes(chunk.codec))
         throw new Fault(
           `is compressed with ${chunk.codec}, which is not read; write it with zstd, snappy or gzip`,
         )
       values += Number(chunk.num_values)
       if (values > MAX_VALUES) throw new Fault(`more than ${MAX_VALUES} values; take a part of the rows`)
-      checkPages(chunk, bytes, spend)
-    }
+      return [chunk]
+    }),
+  )
 }
 
-/** Goes from page header to page header. */
-function checkPages(chunk: ColumnMetaData, bytes: Uint8Array, spend: (bytes: number) => void): void {
+/** Goes from page header to page header. Throws Fault. */
+async function checkPages(chunk: ColumnMetaData, file: File, spend: (bytes: number) => void): Promise<void> {
   const start = Number(chunk.dictionary_page_offset || chunk.data_page_offset)
-  const view = new DataView(bytes.buffer, bytes.byteOffset + start, Number(chunk.total_compressed_size))
+  const size = Number(chunk.total_compressed_size)
+  if (size > MAX_CHUNK)
+    throw new Fault(`a column has more than ${MAX_CHUNK >> 20} MiB in one row group; write smaller ones`)
+  if (!(start >= 0 && size >= 0 && start + size <= file.byteLength))
+    throw broken(new Error('a column is not within the file'))
+  const view = new DataView(await file.slice(start, start + size))
+  orBroken(() => checkHeaders(chunk, view, spend))
+}
+
+function checkHeaders(
+  chunk: ColumnMetaData,
+  view: DataView<ArrayBuffer>,
+  spend: (bytes: number) => void,
+): void {
   const reader = { view, offset: 0 }
   let values = 0
   while (reader.offset < view.byteLength) {

@@ -34,7 +34,12 @@ const listen = (server: Server): Promise<number> =>
     server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)),
   )
 
-export async function startHub(files: Record<string, string | Uint8Array>, name = 'org/tiny'): Promise<Hub> {
+/** With `card`, the repository is a dataset's, and this is its card's metadata. */
+export async function startHub(
+  files: Record<string, string | Uint8Array>,
+  { name = 'org/tiny', card }: { name?: string; card?: object } = {},
+): Promise<Hub> {
+  const [kind, folder] = card ? ['datasets', `/datasets/${name}`] : ['models', `/${name}`]
   const contents = new Map(Object.entries(files).map(([path, data]) => [path, Buffer.from(data as string)]))
   const fault: Fault = {}
   const requests: Hub['requests'] = []
@@ -91,11 +96,17 @@ export async function startHub(files: Record<string, string | Uint8Array>, name 
     } else if (fault.token && request.headers.authorization !== `Bearer ${fault.token}`) {
       send(response, 401, { error: 'Invalid credentials' })
     } else if (
-      path === `/api/models/${name}/revision/main` ||
-      path === `/api/models/${name}/revision/${COMMIT}`
+      path === `/api/${kind}/${name}/revision/main` ||
+      path === `/api/${kind}/${name}/revision/${COMMIT}`
     ) {
-      send(response, 200, { _id: '1', id: name, sha: COMMIT, lastModified: '2026-01-01T00:00:00Z' })
-    } else if (path === `/api/models/${name}/tree/${COMMIT}`) {
+      send(response, 200, {
+        _id: '1',
+        id: name,
+        sha: COMMIT,
+        lastModified: '2026-01-01T00:00:00Z',
+        cardData: card,
+      })
+    } else if (path === `/api/${kind}/${name}/tree/${COMMIT}`) {
       const all = [...contents].map(([file, data]) => entry(file, data))
       // Two pages, so that following them is tested.
       const second = request.url!.includes('cursor=2')
@@ -103,10 +114,10 @@ export async function startHub(files: Record<string, string | Uint8Array>, name 
       send(response, 200, second ? all.slice(half) : all.slice(0, half), {
         ...(second ? {} : { link: `<${hubUrl()}${request.url}&cursor=2>; rel="next"` }),
       })
-    } else if (path.startsWith(`/${name}/resolve/${COMMIT}/`)) {
-      const file = path.slice(`/${name}/resolve/${COMMIT}/`.length)
+    } else if (path.startsWith(`${folder}/resolve/${COMMIT}/`)) {
+      const file = path.slice(`${folder}/resolve/${COMMIT}/`.length)
       if (!contents.has(file)) return send(response, 404, { error: 'Entry not found' })
-      if (!file.endsWith('.safetensors')) return serve(request, response, file)
+      if (!isLarge(file)) return serve(request, response, file)
       const digest = createHash('sha256').update(contents.get(file)!).digest('hex')
       response.writeHead(302, { location: `${origin}/${file}`, 'x-linked-etag': `"${digest}"` }).end()
     } else send(response, 404, { error: 'Repository not found' })
@@ -128,9 +139,11 @@ export async function startHub(files: Record<string, string | Uint8Array>, name 
   }
 }
 
+const isLarge = (path: string): boolean => /\.(safetensors|parquet)$/.test(path)
+
 function entry(path: string, data: Buffer) {
   const git = createHash('sha1').update(`blob ${data.length}\0`).update(data).digest('hex')
-  const lfs = path.endsWith('.safetensors')
+  const lfs = isLarge(path)
     ? { oid: createHash('sha256').update(data).digest('hex'), size: data.length, pointerSize: 130 }
     : undefined
   return { type: 'file', path, size: data.length, oid: git, ...(lfs ? { lfs } : {}) }

@@ -1,6 +1,7 @@
 // Datasets in Parquet files, as pyarrow writes them (scripts/fixtures/parquet_files.py).
 
-import { readFileSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { readFiles } from '../../daemon/wiring/dataset-files.ts'
@@ -102,10 +103,35 @@ test('however a file is damaged, there are rows or problems, and no other error'
       left -= count
       if (left < 0) throw new Error('too much')
     }
-    await readParquet({ name: 'x', bytes, spend }, gathering).catch((error: Error) =>
+    const file = {
+      byteLength: bytes.length,
+      slice: async (start: number, end?: number) => bytes.slice(start, end).buffer,
+    }
+    await readParquet({ name: 'x', file, spend }, gathering).catch((error: Error) =>
       expect(error.message).toMatch(/not readable as Parquet|which is not read|more than/),
     )
   }
+})
+
+test('a file may be larger than what is read of it, and how far reading is gets told', async () => {
+  const whole = readFileSync(join(FOLDER, 'snappy.parquet'))
+  const footer = whole.length - 8 - whole.readUInt32LE(whole.length - 8)
+  const folder = mkdtempSync(join(tmpdir(), 'waggle-parquet-'))
+  const path = join(folder, 'large.parquet')
+  const file = openSync(path, 'w')
+  writeSync(file, whole, 0, footer, 0)
+  // A hole, which takes no space on the disk.
+  writeSync(file, whole, footer, whole.length - footer, footer + (300 << 20))
+  closeSync(file)
+  const told: [number, number][] = []
+  const gathering = gather({ defaultJudge })
+  await readFiles([path], gathering, (done, total) => told.push([done, total]))
+  rmSync(folder, { recursive: true })
+  const { rows, problems } = gathering.result()
+  expect([rows.length, problems]).toEqual([8, []])
+  const [done, total] = told.at(-1)!
+  expect(done).toBe(total)
+  expect(told.map(([at]) => at)).toEqual(told.map(([at]) => at).sort((a, b) => a - b))
 })
 
 test('a decimal with digits without end is refused before a value is written', () => {

@@ -4,6 +4,7 @@
 import type { Loaded, Salvaged } from '../../config/load.ts'
 import type { Problem } from '../../config/sources.ts'
 import type { Context } from '../contract.ts'
+import { datasetParts } from '../model/locate.ts'
 import { modelProblems } from './model.ts'
 import { networkProblems } from './network.ts'
 import { pluginProblems } from './plugins.ts'
@@ -13,7 +14,7 @@ export async function startProblems(
   context: Context,
   loaded: Pick<Loaded, 'config' | 'originOf'> & Partial<Pick<Salvaged, 'broken'>>,
 ): Promise<Problem[]> {
-  const { tasks, problems } = await tasksHere(loaded)
+  const { tasks, problems } = await tasksHere(loaded, datasetParts(context))
   // Checks across sections need a complete config.
   const known = problems.length === 0 && loaded.broken === undefined ? tasks : undefined
   return [

@@ -5,18 +5,18 @@ import type { Loaded } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Problem } from '../../config/sources.ts'
 import { choiceProblem } from '../../rollout/tasks.ts'
-import { loadTasks } from '../../wiring/built-in.ts'
+import { type LoadParts, loadTasks } from '../../wiring/built-in.ts'
 import { readRows } from '../../wiring/environments.ts'
 import { loadKeptVerifier } from '../../wiring/kept-verifier.ts'
 import { attempt, problemAt } from './problem.ts'
 
-export async function tasksHere({
-  config,
-  originOf,
-}: Pick<Loaded, 'config' | 'originOf'>): Promise<{ tasks: Task[]; problems: Problem[] }> {
+export async function tasksHere(
+  { config, originOf }: Pick<Loaded, 'config' | 'originOf'>,
+  parts: Partial<LoadParts>,
+): Promise<{ tasks: Task[]; problems: Problem[] }> {
   let tasks: Task[] = []
   const load = async (choices: Config['tasks']) => {
-    tasks = await loadTasks(choices)
+    tasks = await loadTasks(choices, parts)
   }
   const problems: Problem[] = []
   const broken = new Set<string>()

@@ -8,6 +8,7 @@ import { parameterCount } from '../../engine/decoder.ts'
 import { planText } from '../../policy/memory-plan/index.ts'
 import { loadTasks } from '../../wiring/built-in.ts'
 import { type Inspected, inspectModel, planHere } from '../model/inspect.ts'
+import { datasetParts } from '../model/locate.ts'
 import { newestOf } from '../model/manifests.ts'
 import { type Check, type Finding, fail, ok, type Patient, warn } from './finding.ts'
 
@@ -38,7 +39,7 @@ export const model: Check = async (patient) => {
 
 async function planOf({ context, config, daemon }: Patient, found: Inspected): Promise<Finding> {
   // Problems with datasets are reported by another check.
-  const tasks = await loadTasks(config!.tasks).catch((): Task[] => [])
+  const tasks = await loadTasks(config!.tasks, datasetParts(context)).catch((): Task[] => [])
   try {
     const plan = planHere(found, {
       ...{ config: config!, tasks, checkpoint: newestOf(context.paths.checkpoints, found.directory) },

@@ -9,6 +9,7 @@ import { safeText } from '../../../protocol/text.ts'
 import { isOpenToOthers, traitsOf } from '../../platform/index.ts'
 import type { DatasetFacts } from '../../wiring/datasets.ts'
 import { startConfig } from '../checked-config.ts'
+import { datasetParts } from '../model/locate.ts'
 import { type Check, type Finding, fail, ok, warn } from './finding.ts'
 
 export const config: Check = async ({ context }) => {
@@ -70,7 +71,7 @@ export const socket: Check = ({ context }) => {
   ]
 }
 
-export const plugins: Check = async ({ config: read }) => {
+export const plugins: Check = async ({ context, config: read }) => {
   if (!read) return []
   const { datasetText, loadTasks, PLUGINS } = await import('../../wiring/built-in.ts')
   const named = (kind: string) => PLUGINS.filter((plugin) => plugin.kind === kind).map(({ name }) => name)
@@ -78,7 +79,7 @@ export const plugins: Check = async ({ config: read }) => {
   const datasets: Finding[] = []
   try {
     const onDataset = (facts: DatasetFacts) => datasets.push(ok('dataset', datasetText(facts)))
-    tasks = (await loadTasks(read.tasks, { onDataset })).map(({ name }) => name)
+    tasks = (await loadTasks(read.tasks, { onDataset, ...datasetParts(context) })).map(({ name }) => name)
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error
     return [fail('dataset', error.message, error.hint ?? 'See `waggle config check`.')]

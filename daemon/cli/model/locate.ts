@@ -1,11 +1,13 @@
-// Finds the folder of `model.path` for commands. Downloads a missing model and shows a progress bar.
+// Finds the folder of `model.path` and the files of datasets for commands. Downloads what is missing and shows a progress bar.
 
 import { sleep } from '../../platform/index.ts'
 import { type CachedModel, cacheRoot, listCached } from '../../policy/sources/cache.ts'
+import { findDataset } from '../../policy/sources/datasets.ts'
 import { bundledModel, type FoundModel, findModel } from '../../policy/sources/find.ts'
-import type { DownloadParts } from '../../policy/sources/hub.ts'
 import { type LocalModel, listLocal } from '../../policy/sources/local.ts'
+import type { DownloadParts } from '../../policy/sources/repository.ts'
 import { nodeDisk as disk, freeBytes } from '../../store/node-disk.ts'
+import type { LoadParts } from '../../wiring/datasets.ts'
 import type { Context } from '../contract.ts'
 import { withProgress } from '../text/progress.ts'
 
@@ -42,6 +44,31 @@ export async function locateModel(
     )
   } finally {
     off()
+  }
+}
+
+/** Parts of `loadTasks`: datasets on the hub are found or fetched, and a bar shows how far long reading is. */
+export function datasetParts(context: Context): Required<Pick<LoadParts, 'find' | 'onRead'>> {
+  const { io } = context
+  return {
+    async find(reference, part) {
+      const stop = new AbortController()
+      const off = io.onSignal(() => stop.abort())
+      try {
+        return await withProgress(context, 'download', { unit: 'bytes' }, (at) =>
+          findDataset(
+            {
+              ...{ reference, part, env: io.env, homedir: io.homedir, signal: stop.signal },
+              onProgress: ({ done, total }) => at(done, total),
+            },
+            fromHere,
+          ),
+        )
+      } finally {
+        off()
+      }
+    },
+    onRead: (read) => withProgress(context, 'load', { unit: 'bytes' }, read),
   }
 }
 

@@ -6,6 +6,7 @@ import { loadTasks } from '../../wiring/built-in.ts'
 import { hostOptions } from '../../wiring/plugin-config.ts'
 import { startConfig } from '../checked-config.ts'
 import type { Context } from '../contract.ts'
+import { datasetParts } from '../model/locate.ts'
 import { sourceOf } from './source.ts'
 
 interface Configured extends Resolved {
@@ -16,6 +17,6 @@ interface Configured extends Resolved {
 /** The configured plugins, resolved as a node resolves them. */
 export async function configured(context: Context): Promise<Configured> {
   const { config, file } = await startConfig(context)
-  const tasks = await loadTasks(config.tasks)
+  const tasks = await loadTasks(config.tasks, datasetParts(context))
   return { ...(await resolvePlugins(hostOptions(config, tasks), sourceOf(context))), config, file }
 }

@@ -29,7 +29,16 @@ export const task = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe('your own questions: *.jsonl, *.csv, *.tsv, *.parquet, or a folder of such files'),
+    .describe(
+      'your questions: *.jsonl, *.csv, *.tsv, *.parquet, a folder of such files, or hf://datasets/org/name[@revision]',
+    ),
+  subset: z
+    .string()
+    .min(1)
+    .max(256)
+    .optional()
+    .describe('of a dataset on the hub: its subset, also called config'),
+  split: z.string().min(1).max(256).optional().describe('of a dataset on the hub; if unset, train'),
   fields: z
     .strictObject({
       prompt: field.describe('the question, or a list of chat messages'),

@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 import type { CommitOperation, HubApiError } from '@huggingface/hub'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
-import { checkedEndpoint } from '../sources/hub.ts'
+import { checkedEndpoint } from '../sources/repository.ts'
 
 interface PushOptions {
   /** `org/name`. */

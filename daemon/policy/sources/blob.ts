@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { copyFile, mkdir, open, rename, stat, symlink, unlink } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { errnoOf, explainErrno } from '../../store/disk.ts'
 import { type HubFetch, unreachable } from './hub-fetch.ts'
@@ -40,7 +40,7 @@ export async function fetchBlob(
   const blob = join(folders.repository, 'blobs', file.hash.hex)
   try {
     await mkdir(join(folders.repository, 'blobs'), { recursive: true })
-    await mkdir(folders.snapshot, { recursive: true })
+    await mkdir(dirname(join(folders.snapshot, file.name)), { recursive: true })
     if ((await sizeOf(blob)) !== file.size) {
       for (let idle = 0; ; ) {
         const before = (await sizeOf(partialOf(blob))) ?? 0

@@ -20,8 +20,20 @@ export function cacheRoot(env: NodeJS.ProcessEnv, homedir: string): string {
 export const hubHome = (env: NodeJS.ProcessEnv, homedir: string): string =>
   env.HF_HOME || join(env.XDG_CACHE_HOME || join(homedir, '.cache'), 'huggingface')
 
-export function repositoryFolder(root: string, name: string): string {
-  return join(root, `models--${name.replace('/', '--')}`)
+export type RepositoryKind = 'models' | 'datasets'
+
+export function repositoryFolder(root: string, name: string, kind: RepositoryKind = 'models'): string {
+  return join(root, `${kind}--${name.replace('/', '--')}`)
+}
+
+/** The commit that a revision is pinned to; undefined if none was fetched. */
+export async function pinnedCommit(
+  repository: string,
+  { revision }: HubReference,
+  { disk }: { disk: Disk },
+): Promise<string | undefined> {
+  if (COMMIT.test(revision)) return revision
+  return await readRef(join(repository, 'refs', ...revision.split('/')), disk)
 }
 
 export interface CachedModel {
@@ -40,9 +52,7 @@ export async function cachedSnapshot(
   { disk }: { disk: Disk },
 ): Promise<{ directory: string; commit: string } | undefined> {
   const repository = repositoryFolder(root, hub.name)
-  const commit = COMMIT.test(hub.revision)
-    ? hub.revision
-    : await readRef(join(repository, 'refs', ...hub.revision.split('/')), disk)
+  const commit = await pinnedCommit(repository, hub, { disk })
   if (commit === undefined) return undefined
   const directory = join(repository, 'snapshots', commit)
   return (await isComplete(directory, repository, disk)) ? { directory, commit } : undefined

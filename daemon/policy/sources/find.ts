@@ -5,8 +5,9 @@ import { existsSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { cachedSnapshot, cacheRoot } from './cache.ts'
-import { type DownloadParts, type DownloadProgress, downloadModel } from './hub.ts'
+import { downloadModel } from './hub.ts'
 import { parseReference, showReference } from './reference.ts'
+import type { DownloadParts, DownloadProgress } from './repository.ts'
 import { hubToken } from './token.ts'
 
 interface FindOptions {

@@ -1,5 +1,5 @@
-// Chooses the files of a repository to download: those that a model needs and those that describe it, by an allow-list
-// of names with size limits. Never a script, a pickle, or anything in a subfolder.
+// Chooses the files of a repository to download: those that a model needs and those that describe it, or a dataset's rows,
+// by an allow-list of names with size limits. Never a script or a pickle, and for a model nothing in a subfolder.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
@@ -21,7 +21,9 @@ export interface ListedFile {
 }
 
 const MB = 1024 * 1024
-const RULES: ReadonlyArray<readonly [RegExp, number]> = [
+type Rules = ReadonlyArray<readonly [RegExp, number]>
+
+const MODEL_FILES: Rules = [
   [
     /^(config|generation_config|tokenizer_config|special_tokens_map|added_tokens|chat_template)\.json$/,
     16 * MB,
@@ -32,16 +34,23 @@ const RULES: ReadonlyArray<readonly [RegExp, number]> = [
   [/^(README\.md|LICEN[CS]E(\.(md|txt))?|NOTICE(\.(md|txt))?)$/i, 4 * MB],
   [/^[A-Za-z0-9][A-Za-z0-9._-]{0,200}\.safetensors$/, 64 * 1024 * MB],
 ]
+/** Rows, in any folder. */
+export const DATASET_FILES: Rules = [
+  [
+    /^([A-Za-z0-9_][A-Za-z0-9_.=,+ -]{0,200}\/){0,8}[A-Za-z0-9_][A-Za-z0-9_.=,+ -]{0,200}\.(parquet|jsonl|csv|tsv)$/,
+    64 * 1024 * MB,
+  ],
+]
 export const MAX_TOTAL_BYTES = 256 * 1024 * MB
 
 /**
  * The files that may be fetched, small ones first. Which of the weights among them are needed is decided later. Throws
  * E_MODEL if a file exceeds its size limit.
  */
-export function allowedFiles(listed: readonly ListedFile[]): HubFile[] {
+export function allowedFiles(listed: readonly ListedFile[], rules: Rules = MODEL_FILES): HubFile[] {
   const files = listed.flatMap((entry): HubFile[] => {
     if (entry?.type !== 'file' || typeof entry.path !== 'string') return []
-    const rule = RULES.find(([name]) => name.test(entry.path))
+    const rule = rules.find(([name]) => name.test(entry.path))
     if (!rule) return []
     const size = entry.lfs?.size ?? entry.size
     const hash = hashOf(entry)
@@ -52,7 +61,7 @@ export function allowedFiles(listed: readonly ListedFile[]): HubFile[] {
     }
     if (size > rule[1]) {
       throw new WaggleError('E_MODEL', `${entry.path} has ${size} bytes, at most ${rule[1]} are fetched`, {
-        hint: 'No published model of a size that trains here needs as much. Do not trust this one.',
+        hint: 'No published model of a size that trains here needs as much, and no dataset that is read here. Do not trust this one.',
       })
     }
     return [{ name: entry.path, size, hash }]

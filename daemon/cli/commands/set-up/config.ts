@@ -20,7 +20,11 @@ export async function run(context: Context): Promise<number> {
     const where = file ?? 'defaults only, since there is no config file'
     const { datasetText, loadTasks } = await import('../../../wiring/datasets.ts')
     const datasets: DatasetFacts[] = []
-    await loadTasks(config.tasks, { onDataset: (facts) => datasets.push(facts) })
+    const { datasetParts } = await import('../../model/locate.ts')
+    await loadTasks(config.tasks, {
+      onDataset: (facts) => datasets.push(facts),
+      ...datasetParts(context),
+    })
     if (context.json) context.out(JSON.stringify({ v: 1, ok: true, file: file ?? null, datasets }))
     else
       for (const line of [where, ...datasets.map(datasetText)])

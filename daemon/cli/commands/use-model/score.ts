@@ -81,7 +81,8 @@ async function knownTasks(context: Context, name: string): Promise<readonly Task
   const { loadTasks, TASKS } = await import('../../../wiring/built-in.ts')
   if (TASKS.some((known) => known.name === name)) return TASKS
   const { contextConfig } = await import('../../load-config.ts')
-  return await loadTasks(contextConfig(context).config.tasks)
+  const { datasetParts } = await import('../../model/locate.ts')
+  return await loadTasks(contextConfig(context).config.tasks, datasetParts(context))
 }
 
 function generate(task: Task, seed: number, difficulty: number) {
