@@ -10,6 +10,8 @@ export function configJsonSchema(): object {
   const schema = z.toJSONSchema(configSchema, {
     ...{ io: 'input', target: 'draft-07', unrepresentable: 'any' },
     override: ({ jsonSchema }) => {
+      // A format of zod's own, beside the pattern that says it.
+      if ((jsonSchema.format as string | undefined) === 'starts_with') delete jsonSchema.format
       // Taplo's regular expressions, which are Rust's, need the escape within a class.
       if (jsonSchema.pattern) jsonSchema.pattern = jsonSchema.pattern.replaceAll('[^\\s:[', '[^\\s:\\[')
     },

@@ -22,7 +22,7 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { pack, ROOT, run, trainAndInterrupt, userEnv } from './packed.ts'
+import { packWhole, prune, ROOT, run, trainAndInterrupt } from './packed.ts'
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -36,10 +36,6 @@ const out = resolve(values.out)
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
 const name = `waggle-${version}-${process.platform}-${process.arch}`
 const folder = join(out, name)
-
-/** What is read by people, compilers and debuggers only. */
-const UNUSED = /\.(map|[cm]?tsx?|md|markdown|flow|tsbuildinfo)$/i
-const UNUSED_FOLDERS = new Set(['test', 'tests', '__tests__', '.github', 'umd'])
 
 const LAUNCHER = `#!/bin/sh
 # Runs Waggle with the Node.js beside it, wherever this folder lies and whatever it is called by.
@@ -59,53 +55,18 @@ function sizeOf(path: string): number {
   return readdirSync(path).reduce((sum, entry) => sum + sizeOf(join(path, entry)), 0)
 }
 
-/** Removes what the program never reads; keeps licences. */
-function prune(path: string): void {
-  for (const entry of readdirSync(path, { withFileTypes: true })) {
-    const inner = join(path, entry.name)
-    if (entry.isDirectory()) {
-      if (UNUSED_FOLDERS.has(entry.name) && !existsSync(join(inner, 'package.json')))
-        rmSync(inner, { recursive: true })
-      else prune(inner)
-    } else if (UNUSED.test(entry.name) && !/licen[cs]e|notice/i.test(entry.name)) rmSync(inner)
-  }
-}
-
-/** Native libraries of other platforms. */
-function pruneNative(modules: string): void {
-  const here = [process.platform, process.arch] as const
-  const runtimes = join(modules, 'onnxruntime-node/bin')
-  for (const api of readdirSync(runtimes))
-    for (const platform of readdirSync(join(runtimes, api)))
-      for (const arch of readdirSync(join(runtimes, api, platform)))
-        if (platform !== here[0] || arch !== here[1])
-          rmSync(join(runtimes, api, platform, arch), { recursive: true })
-  const prebuilds = join(modules, 'classic-level/prebuilds')
-  for (const platform of readdirSync(prebuilds))
-    if (platform !== here.join('-')) rmSync(join(prebuilds, platform), { recursive: true })
-  rmSync(join(modules, 'classic-level/deps'), { recursive: true, force: true })
-}
-
 const temporary = mkdtempSync(join(tmpdir(), 'waggle-bundle-'))
 try {
-  const tarball = positionals[0] ? resolve(positionals[0]) : pack(temporary)
-  writeFileSync(join(temporary, 'package.json'), '{ "name": "bundle", "private": true }\n')
-  const install = ['install', '--ignore-scripts', '--omit=dev', '--no-audit', '--no-fund', '--prefer-offline']
-  run('npm', [...install, '--loglevel=error', tarball], {
-    cwd: temporary,
-    env: userEnv(),
-  })
-  const modules = join(temporary, 'node_modules')
-  const whole = sizeOf(modules)
-  const docs = join(modules, 'waggle/docs')
-  const kept = join(temporary, 'docs')
-  renameSync(docs, kept)
-  pruneNative(modules)
-  prune(modules)
+  const tarball = positionals[0] ? resolve(positionals[0]) : packWhole(join(temporary, 'release'))
   rmSync(folder, { recursive: true, force: true })
-  mkdirSync(join(folder, 'bin'), { recursive: true })
-  cpSync(modules, join(folder, 'node_modules'), { recursive: true, verbatimSymlinks: true })
-  cpSync(kept, join(folder, 'node_modules/waggle/docs'), { recursive: true })
+  const program = join(folder, 'node_modules/waggle')
+  for (const made of [join(folder, 'bin'), program]) mkdirSync(made, { recursive: true })
+  execFileSync('tar', ['-xzf', tarball, '-C', program, '--strip-components=1'])
+  const docs = join(temporary, 'docs')
+  renameSync(join(program, 'docs'), docs)
+  const whole = sizeOf(program)
+  prune(program)
+  cpSync(docs, join(program, 'docs'), { recursive: true })
   cpSync(process.execPath, join(folder, 'bin/node'))
   const licence = [
     join(dirname(process.execPath), '../LICENSE'),
@@ -114,27 +75,20 @@ try {
   if (licence) cpSync(licence, join(folder, 'bin/LICENSE.node'))
   cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
   writeFileSync(join(folder, 'waggle'), LAUNCHER)
-  for (const program of ['waggle', 'bin/node']) chmodSync(join(folder, program), 0o755)
+  for (const one of ['waggle', 'bin/node']) chmodSync(join(folder, one), 0o755)
   execFileSync('tar', ['-czf', `${folder}.tar.gz`, '-C', out, name])
 
   const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(0)} MB`
   console.log(`${folder}.tar.gz: ${megabytes(statSync(`${folder}.tar.gz`).size)}`)
   console.log(`  Node.js ${process.version}: ${megabytes(sizeOf(join(folder, 'bin/node')))}`)
-  console.log(
-    `  all else: ${megabytes(sizeOf(join(folder, 'node_modules')))}, of ${megabytes(whole)} that npm installs`,
-  )
-  const packages = readdirSync(join(folder, 'node_modules')).map(
-    (one) => [one, sizeOf(join(folder, 'node_modules', one))] as const,
-  )
-  for (const [one, bytes] of packages.sort((a, b) => b[1] - a[1]).slice(0, 8))
-    console.log(`    ${one}: ${megabytes(bytes)}`)
+  console.log(`  all else: ${megabytes(sizeOf(program))}, of ${megabytes(whole)} that the file for npm has`)
 
   if (values.try) {
     const place = join(temporary, 'elsewhere')
     const home = join(temporary, 'home')
     for (const made of [place, home]) mkdirSync(made)
     execFileSync('tar', ['-xzf', `${folder}.tar.gz`, '-C', place])
-    const program = join(place, name, 'waggle')
+    const launcher = join(place, name, 'waggle')
     // Nothing but a home, and a PATH with the system's tools: no npm, no Node.js.
     const tools = join(temporary, 'tools')
     mkdirSync(tools)
@@ -143,9 +97,9 @@ try {
       writeFileSync(join(tools, basename(tool)), `#!/bin/sh\nexec ${found} "$@"\n`, { mode: 0o755 })
     }
     const at = { cwd: place, env: { HOME: home, PATH: tools } }
-    run(program, ['--version'], at)
-    run(program, ['doctor'], at)
-    await trainAndInterrupt({ up: [program, 'up'], ask: [program, 'status', '--json'] }, at)
+    run(launcher, ['--version'], at)
+    run(launcher, ['doctor'], at)
+    await trainAndInterrupt({ up: [launcher, 'up'], ask: [launcher, 'status', '--json'] }, at)
   }
 } finally {
   rmSync(temporary, { recursive: true, force: true })

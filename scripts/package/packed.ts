@@ -2,7 +2,7 @@
 // step and ends on Ctrl-C.
 
 import { spawn, spawnSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -50,6 +50,29 @@ function tell(isGood: boolean, begun: number, what: string): void {
 export function pack(target: string): string {
   run('npm', ['pack', '--silent', '--pack-destination', target], { cwd: ROOT, env: userEnv() })
   return join(target, readdirSync(target).find((name) => name.endsWith('.tgz'))!)
+}
+
+/** The file that brings all that it depends on, for this platform; its path. */
+export function packWhole(target: string): string {
+  const release = join(ROOT, 'scripts/package/release.ts')
+  run(process.execPath, ['--import', 'tsx', release, '--out', target], { cwd: ROOT, env: userEnv() })
+  return join(target, readdirSync(target).find((name) => name.endsWith('.tgz'))!)
+}
+
+/** What is read by people, compilers and debuggers only. */
+const UNUSED = /\.(map|[cm]?tsx?|md|markdown|flow|tsbuildinfo)$/i
+const UNUSED_FOLDERS = new Set(['test', 'tests', '__tests__', '.github', 'umd'])
+
+/** Removes what the program never reads; keeps licences. */
+export function prune(path: string): void {
+  for (const entry of readdirSync(path, { withFileTypes: true })) {
+    const inner = join(path, entry.name)
+    if (entry.isDirectory()) {
+      if (UNUSED_FOLDERS.has(entry.name) && !existsSync(join(inner, 'package.json')))
+        rmSync(inner, { recursive: true })
+      else prune(inner)
+    } else if (UNUSED.test(entry.name) && !/licen[cs]e|notice/i.test(entry.name)) rmSync(inner)
+  }
 }
 
 /**

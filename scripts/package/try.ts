@@ -1,10 +1,10 @@
-// Packs Waggle as npm would publish it and tries the package as a new user would: in an empty folder, with an empty
-// home and dependencies from the npm registry. Imports every export, type-checks a program against it, and runs a
+// Tries the file of release.ts as a new user would: in an empty folder, with an empty home and an empty cache of npm, and
+// without a registry. Imports every export, type-checks a program against it, and runs a
 // node. Fails if any step that a user takes fails.
 //
 //   node --import tsx scripts/package/try.ts [--node DIR] [FILE.tgz]
 //
-// Packs this checkout if no file is given. --node is the folder of another Node.js to try it with.
+// Makes the file if none is given. --node is the folder of another Node.js to try it with.
 
 import {
   copyFileSync,
@@ -17,9 +17,11 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join, resolve } from 'node:path'
+import { basename, delimiter, dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type ExecPlace, pack, ROOT, run, trainAndInterrupt, userPath } from './packed.ts'
+import { publint } from 'publint'
+import { formatMessage } from 'publint/utils'
+import { type ExecPlace, packWhole, ROOT, run, trainAndInterrupt, userPath } from './packed.ts'
 
 const { positionals, values } = parseArgs({ allowPositionals: true, options: { node: { type: 'string' } } })
 const temporary = mkdtempSync(join(tmpdir(), 'waggle-package-'))
@@ -33,10 +35,7 @@ for (const made of [home, folder, bin]) mkdirSync(made)
 const env: NodeJS.ProcessEnv = {
   HOME: home,
   PATH: [...(values.node ? [resolve(values.node)] : []), userPath()].join(delimiter),
-  // What is downloaded from outside the registry fails.
-  GLOBAL_AGENT_HTTPS_PROXY: 'http://127.0.0.1:9',
-  npm_config_cache: process.env.npm_config_cache ?? join(process.env.HOME ?? home, '.npm'),
-  npm_config_prefer_offline: 'true',
+  npm_config_registry: 'http://127.0.0.1:9',
   npm_config_update_notifier: 'false',
 }
 const place: ExecPlace = { cwd: folder, env }
@@ -46,6 +45,16 @@ const waggle = join(folder, 'node_modules/.bin/waggle')
 function isTooOld(has: string, wants: string): boolean {
   const [is, least] = [has, wants].map((text) => text.match(/\d+/g)!.map(Number)) as [number[], number[]]
   return is[0]! < least[0]! || (is[0] === least[0] && is[1]! < least[1]!)
+}
+
+/** What publint says of the installed package and of what npm would publish beside it. */
+async function lint(folders: readonly string[]): Promise<void> {
+  for (const pkgDir of folders) {
+    const { messages, pkg } = await publint({ pkgDir, level: 'warning', strict: true, pack: false })
+    const told = messages.map((message) => formatMessage(message, pkg))
+    if (told.length > 0) throw new Error(`publint of ${pkgDir}:\n${told.join('\n')}`)
+    console.log(`ok            publint of ${basename(pkgDir)}`)
+  }
 }
 
 /** A program of a user: everything that docs/library.md shows, by type. */
@@ -96,13 +105,15 @@ function typeCheck(): void {
 }
 
 try {
-  const tarball = positionals[0] ? resolve(positionals[0]) : pack(temporary)
+  const tarball = positionals[0] ? resolve(positionals[0]) : packWhole(join(temporary, 'release'))
   const description = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   const { version, engines, exports } = description as {
     version: string
     engines: { node: string }
     exports: Record<string, unknown>
   }
+  const published = readdirSync(dirname(tarball), { withFileTypes: true }).filter((one) => one.isDirectory())
+  await lint(published.map(({ name }) => join(dirname(tarball), name)))
   // Its `type` is commonjs.
   run('npm', ['init', '-y'], place)
   run('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', tarball], place)

@@ -1,7 +1,6 @@
 // waggle device: tests the available devices, and installs the CUDA provider.
 
-import { createRequire } from 'node:module'
-import { dirname, join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { bytes } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { choose, told } from '../../engine/devices/choice.ts'
@@ -11,6 +10,7 @@ import { installCuda } from '../../engine/devices/install/cuda.ts'
 import { NUGET } from '../../engine/devices/install/nuget.ts'
 import { thisMachine } from '../../engine/devices/machine.ts'
 import { probe } from '../../engine/devices/probe.ts'
+import { findOnnxruntime } from '../../platform/onnxruntime.ts'
 import type { Context } from '../contract.ts'
 
 export function run(context: Context): Promise<number> {
@@ -43,9 +43,7 @@ async function install(context: Context, what: string | undefined): Promise<numb
   context.say(`${isFeed ? 'Fetching' : 'Reading'} ONNX Runtime's CUDA provider: ${from}`)
   const done = await installCuda(
     {
-      binding: dirname(
-        dirname(createRequire(join(context.io.packageRoot, 'package.json')).resolve('onnxruntime-node')),
-      ),
+      binding: findOnnxruntime().folder,
       platform: process.platform,
       arch: process.arch,
       from: isFeed ? { index: from } : { file: resolve(context.io.cwd, from) },

@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism, freemem, totalmem } from 'node:os'
 import type { Machine } from '../../config/presets.ts'
+import { loadOnnxruntime } from '../../platform/onnxruntime.ts'
 
 export interface Here extends Machine {
   freeMemoryBytes: number
@@ -13,7 +14,7 @@ export interface Here extends Machine {
 
 export async function machineHere(): Promise<Here> {
   const graphics = graphicsHere()
-  const drives = graphics.some((name) => name.startsWith('NVIDIA')) && (await drivesCuda())
+  const drives = graphics.some((name) => name.startsWith('NVIDIA')) && drivesCuda()
   const limit = process.constrainedMemory()
   const total = totalmem()
   // An unlimited cgroup reports 0 or a number larger than any memory.
@@ -29,10 +30,11 @@ export async function machineHere(): Promise<Here> {
 }
 
 /** Whether the installed ONNX Runtime includes the CUDA provider. */
-async function drivesCuda(): Promise<boolean> {
+function drivesCuda(): boolean {
   try {
-    const { listSupportedBackends } = await import('onnxruntime-node')
-    return listSupportedBackends().some(({ name, bundled }) => name === 'cuda' && bundled)
+    return loadOnnxruntime()
+      .listSupportedBackends()
+      .some(({ name, bundled }) => name === 'cuda' && bundled)
   } catch {
     return false
   }

@@ -8,6 +8,7 @@ import { bytes } from '../../../protocol/api/index.ts'
 import { isEnough, isOfPreset, PRESETS, proposePreset } from '../../config/presets.ts'
 import { defaultConfig } from '../../config/schema.ts'
 import { createMachineReader, unkept } from '../../limits/index.ts'
+import { loadOnnxruntime } from '../../platform/onnxruntime.ts'
 import { type Check, type Finding, fail, ok, warn } from './finding.ts'
 
 const LOW_DISK = 1e9
@@ -172,10 +173,9 @@ export const graphics: Check = async ({ here }) => {
       : ok('GPU', 'none found; the CPU is enough for small models'),
   ]
   try {
-    const { listSupportedBackends } = await import('onnxruntime-node')
-    const names = listSupportedBackends().map(({ name, bundled }) =>
-      bundled ? name : `${name} (not installed)`,
-    )
+    const names = loadOnnxruntime()
+      .listSupportedBackends()
+      .map(({ name, bundled }) => (bundled ? name : `${name} (not installed)`))
     found.push(ok('engine', `ONNX Runtime supports ${names.join(', ')}`))
   } catch (error) {
     found.push(

@@ -8,10 +8,11 @@ import { pathToFileURL } from 'node:url'
 import { bytes, type Snapshot } from '../../../../protocol/api/index.ts'
 import { VERSION } from '../../../../protocol/package.ts'
 import { redacted } from '../../../control/journal/log-file.ts'
+import { findOnnxruntime } from '../../../platform/onnxruntime.ts'
 import type { Context } from '../../contract.ts'
 import { contextConfig } from '../../load-config.ts'
 
-const DEPENDENCIES = ['onnxruntime-node', 'libp2p', '@libp2p/gossipsub', 'level', 'zod', 'ink']
+const DEPENDENCIES = ['libp2p', '@libp2p/gossipsub', 'level', 'zod', 'ink']
 
 export async function run(context: Context): Promise<number> {
   const shown = factsOf(context, await context.client.snapshot().catch(() => undefined))
@@ -31,7 +32,9 @@ export function factsOf(context: Context, snapshot: Snapshot | undefined): Recor
     memory: `${bytes(freemem())} free of ${bytes(totalmem())}`,
     terminal:
       `${io.env.TERM ?? 'none'}${io.env.COLORTERM ? ` ${io.env.COLORTERM}` : ''} ${io.env.LANG ?? ''}`.trim(),
-    packages: Object.fromEntries(DEPENDENCIES.map((name) => [name, versionOf(io.packageRoot, name)])),
+    packages: Object.fromEntries(
+      [onnxruntime(), ...DEPENDENCIES].map((name) => [name, versionOf(io.packageRoot, name)]),
+    ),
     variables: variables(io.env),
     paths,
     config: configOf(context),
@@ -51,6 +54,14 @@ export function factsOf(context: Context, snapshot: Snapshot | undefined): Recor
 
 /** The value without secrets, and with `~` for the home directory. */
 export const presentable = <T>(value: T, homedir: string): T => anonymous(redacted(value), homedir)
+
+function onnxruntime(): string {
+  try {
+    return findOnnxruntime().name
+  } catch {
+    return 'onnxruntime-node'
+  }
+}
 
 /** Version of the package that this Waggle loads, wherever npm put it. */
 export function versionOf(root: string, name: string): string {

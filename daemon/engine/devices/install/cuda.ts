@@ -13,7 +13,7 @@ import { extract, listArchive } from './archive.ts'
 import { findPackage, type PackageSource, unreachable } from './nuget.ts'
 
 export interface InstallOptions {
-  /** Folder of onnxruntime-node. */
+  /** Folder of the package with ONNX Runtime. */
   binding: string
   platform: string
   arch: string

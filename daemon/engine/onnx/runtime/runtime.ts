@@ -1,7 +1,8 @@
 // Compiled graphs: a bounded cache of ONNX Runtime sessions, and tensors over typed arrays or held on the device.
 
-import { InferenceSession, Tensor } from 'onnxruntime-node'
+import type { InferenceSession, Tensor } from 'onnxruntime-node'
 import { WaggleError } from '../../../../protocol/errors.ts'
+import { loadOnnxruntime } from '../../../platform/onnxruntime.ts'
 import { type Bindings, boundSize, symbol } from '../graph/dimension.ts'
 import { Graph, type Value } from '../graph/graph.ts'
 import { createHalving, inTurn } from '../graph/halving.ts'
@@ -13,7 +14,9 @@ import { PROVIDERS, type Provider } from './provider.ts'
 export type Data = Float32Array | Int32Array | BigInt64Array | Uint8Array | Uint16Array
 /** What a graph can be fed with, by input name. */
 export type Feeds = Record<string, Data | Held>
-export { Held, Tensor }
+export { Held }
+
+const ort = loadOnnxruntime()
 
 interface RuntimeOptions {
   /** Threads that one operation may use. */
@@ -150,7 +153,7 @@ async function createSession(
   const lowering = hasFewRows && provider === 'cpu' ? weightsFirst : ofProvider
   try {
     const lowered = isHalf ? inTurn(lowering, createHalving({ keepCasts: provider === 'cpu' })) : lowering
-    return await InferenceSession.create(graph.encode(lowered), {
+    return await ort.InferenceSession.create(graph.encode(lowered), {
       executionProviders,
       externalData: graph.fixedInputs.map((value) => ({ path: value.name, data: contentOf(value, fixed) })),
       ...(heldIn === 'cpu' || staying.length === 0
@@ -298,18 +301,18 @@ function tensorOf(value: Value, data: Data | Held, sizes: Bindings): Tensor {
   checkLength(value, data, dims)
   if (!(data instanceof Held)) {
     if (dtype === 'float16') return halvesTensor(data as Uint16Array, dims)
-    return new Tensor(dtype as 'float32', data as Float32Array, dims)
+    return new ort.Tensor(dtype as 'float32', data as Float32Array, dims)
   }
   const { content } = data
-  if (!content) return new Tensor('float32', new Float32Array(data.length), dims)
+  if (!content) return new ort.Tensor('float32', new Float32Array(data.length), dims)
   if (content.dims.join() === dims.join()) return content
   // The same memory with another shape.
   return content.location === 'gpu-buffer'
-    ? Tensor.fromGpuBuffer(content.gpuBuffer, { dataType: 'float32', dims })
-    : new Tensor('float32', content.data as Float32Array, dims)
+    ? ort.Tensor.fromGpuBuffer(content.gpuBuffer, { dataType: 'float32', dims })
+    : new ort.Tensor('float32', content.data as Float32Array, dims)
 }
 
 /** If JavaScript has Float16Array, `Tensor` insists on one, but the binding of 1.30 then reads an empty array. */
 function halvesTensor(halves: Uint16Array, dims: readonly number[]): Tensor {
-  return Object.assign(new Tensor('uint16', halves, dims) as Tensor, { type: 'float16' })
+  return Object.assign(new ort.Tensor('uint16', halves, dims) as Tensor, { type: 'float16' })
 }
