@@ -12,8 +12,13 @@ import { ratedGroups } from '../../daemon/agents/kept/groups.ts'
 import { surplus } from '../../daemon/agents/kept/held.ts'
 import { createAttempts } from '../../daemon/agents/writing/attempts.ts'
 import { createServed } from '../../daemon/agents/writing/served.ts'
+import { createEventLog } from '../../daemon/control/journal/event-log.ts'
+import { createJournal } from '../../daemon/control/journal/journal.ts'
+import { createStepSeries } from '../../daemon/store/database/records.ts'
 import { createVolatileDatabase } from '../../daemon/store/database/volatile-database.ts'
 import { createPool, type Pool } from '../../daemon/store/pool/pool.ts'
+import { createTrainedOn } from '../../daemon/trainer/trained-on.ts'
+import { canReplay } from '../../plugins/replay/kept/stored.ts'
 import { type Group, hasSignal, isPlain } from '../../protocol/train/index.ts'
 import { setUp as setUpCore } from '../core/set-up.ts'
 import { SERVE_KEY, type TestGateway, TOKEN, testGateway } from './gateway.ts'
@@ -210,6 +215,31 @@ describe('a kept answer', () => {
     expect(keys).toEqual([conversation(2).id, conversation(3).id])
     await rate(world, 3, 1)
     expect(states(world)).toEqual(['queued', 'queued'])
+  })
+
+  it('is not shown to readers of the control API, and no plugin replays it', async () => {
+    const world = await open()
+    keep(world, 1, 2)
+    await rate(world, 1, 1)
+    await rate(world, 2, 0)
+    const [group] = world.groups
+    expect(group!.rollouts.some(canReplay)).toBe(false)
+    const shown: string[] = []
+    const { database } = world
+    const journal = await createJournal(
+      { learningRate: () => 1, logFile: '' },
+      {
+        showcase: { add: ({ id }) => void shown.push(id), used() {}, list: () => [] },
+        steps: createStepSeries({ name: 'step' }, { database }),
+        evaluations: createStepSeries({ name: 'eval' }, { database }),
+        events: createEventLog({}, { clock: () => 0 }),
+        trainedOn: createTrainedOn({ now: () => 0 }),
+        now: () => 0,
+      },
+    )
+    journal.group(group!, 'own')
+    journal.group({ ...group!, arm: 'base', id: 'another' }, 'own')
+    expect(shown).toEqual(['another'])
   })
 
   it('makes a group that is neither shared nor named by what is in it', async () => {

@@ -7,6 +7,9 @@ import type { CallRequest } from '../writing/attempts.ts'
 import type { KeyName } from './conversation.ts'
 import type { Conversations } from './conversations.ts'
 
+/** Most characters that are kept of what the user said; the prompt has all of it. */
+const MAX_ASKED = 8192
+
 export type Keep = (key: KeyName, request: CallRequest, call: Call) => void
 
 export function keeping(
@@ -17,7 +20,7 @@ export function keeping(
     const { policyLogprobs: _, reused: __, ...drawn } = sample
     conversations.keep({
       ...{ id, key, at, model, prompt, promptText, text },
-      asked: asked ?? textOf(prompt, tokenizer),
+      asked: (asked ?? textOf(prompt, tokenizer)).slice(0, MAX_ASKED),
       sample: drawn,
       isWhole: sampling === undefined || isWhole(sampling),
     })
