@@ -6,10 +6,11 @@ import { buildGradient } from '../../daemon/engine/onnx/decoder/training.ts'
 import type { NodeProto } from '../../daemon/engine/onnx/graph/proto.ts'
 import { CLIPPED } from '../conformance/engine-cases.ts'
 import { ADAPTED } from '../conformance/families.ts'
+import { WHOLE } from './model.ts'
 
 test('a step of an adapter computes no gradient of a frozen matrix', () => {
   const [, spec] = ADAPTED
-  const options = { accumulate: false, checkpointing: false, headParts: 1 }
+  const options = { accumulate: false, checkpointing: false, parts: WHOLE }
   const graph = buildGradient(spec, CLIPPED, ['advantage', 'mask', 'proximal'], options)
   const products: NodeProto[] = []
   graph.encode((node) => {

@@ -19,6 +19,9 @@ export const SPEC: DecoderSpec = {
   queryKeyNorm: false,
 }
 
+/** Graphs that cut nothing into parts. */
+export const WHOLE = { head: 1, segments: 1, prefixes: 1 }
+
 export function uniform(seed: number): () => number {
   let state = seed >>> 0
   return () => {

@@ -6,13 +6,14 @@ import { type DecoderSpec, trainableShapes } from '../../daemon/engine/decoder.t
 import { pack } from '../../daemon/engine/onnx/batch/pack.ts'
 import { plan } from '../../daemon/engine/onnx/batch/plan.ts'
 import { type Core, createCore } from '../../daemon/engine/onnx/core.ts'
+import { type Parts, partSizes } from '../../daemon/engine/onnx/decoder/parts.ts'
 import { buildGradient } from '../../daemon/engine/onnx/decoder/training.ts'
 import { createRuntime } from '../../daemon/engine/onnx/runtime/runtime.ts'
 import { inputsOf } from '../../daemon/engine/onnx/step.ts'
 import { expression } from '../../protocol/plugin/index.ts'
-import { CLIPPED, raggedGroups } from '../conformance/engine-cases.ts'
+import { CLIPPED, furthest, raggedGroups } from '../conformance/engine-cases.ts'
 import { ADAPTED, EVERY_OPTION, FAMILIES } from '../conformance/families.ts'
-import { randomTokens, randomWeights, SPEC, uniform } from './model.ts'
+import { randomTokens, randomWeights, SPEC, uniform, WHOLE } from './model.ts'
 
 async function opened(spec: DecoderSpec, seed = 1, options = {}): Promise<Core> {
   const core = createCore({ threads: 1, now: () => 0, ...options })
@@ -30,7 +31,7 @@ for (const [name, spec] of [...FAMILIES, EVERY_OPTION, ADAPTED]) {
     const runtime = createRuntime({ threads: 1, maxSessions: 2 })
     const columns = ['advantage', 'mask', 'proximal']
     const graph = await runtime.compile('gradient', () =>
-      buildGradient(spec, objective, columns, { accumulate: false, checkpointing: false, headParts: 1 }),
+      buildGradient(spec, objective, columns, { accumulate: false, checkpointing: false, parts: WHOLE }),
     )
     const weights = randomWeights(spec, 3)
     const table = (values: (member: number, token: number) => number): Float32Array => {
@@ -82,7 +83,7 @@ test('gradients are the same when layers are computed again instead of kept', as
     const objective = { loss: expression.neg(expression.column('logprob')), metrics: {} }
     const run = async (checkpointing: boolean): Promise<Record<string, Float32Array>> => {
       const graph = await runtime.compile(`gradient ${checkpointing}`, () =>
-        buildGradient(spec, objective, ['mask'], { accumulate: false, checkpointing, headParts: 1 }),
+        buildGradient(spec, objective, ['mask'], { accumulate: false, checkpointing, parts: WHOLE }),
       )
       const feeds = {
         ...randomWeights(spec, 3),
@@ -97,6 +98,39 @@ test('gradients are the same when layers are computed again instead of kept', as
     await runtime.close()
   }
 })
+
+test.each([
+  ['kept', { ...EVERY_OPTION[1], local: { window: 3, layers: [0] } }, false],
+  ['computed again', ADAPTED[1], true],
+] as const)(
+  'attention in parts of the queries gives the same gradients, layers %s',
+  async (_, spec, checkpointing) => {
+    const sequences = raggedGroups(spec, 5)
+    const [micro] = plan(sequences, { tokens: 4096 })
+    const packed = pack(sequences, micro!)
+    const { prefix, segment, segmentTokens } = micro!.shape
+    const runtime = createRuntime({ threads: 1, maxSessions: 2 })
+    const objective = { loss: expression.neg(expression.column('logprob')), metrics: {} }
+    const feeds = {
+      ...randomWeights(spec, 3),
+      ...inputsOf(packed, 1),
+      inverseDenominator: Float32Array.of(1),
+      'column.mask': packed.mask,
+    }
+    const run = async (parts: Parts, checkpointing: boolean): Promise<Record<string, Float32Array>> => {
+      const graph = await runtime.compile(JSON.stringify(parts), () =>
+        buildGradient(spec, objective, ['mask'], { accumulate: false, checkpointing, parts }),
+      )
+      const rows = { head: 1 + segmentTokens, segments: segment, prefixes: prefix }
+      return graph.run(feeds, { ...micro!.shape, ...partSizes(rows, parts) })
+    }
+    const whole = await run(WHOLE, false)
+    const parts = await run({ head: 1, segments: 4, prefixes: 2 }, checkpointing)
+    for (const [name, values] of Object.entries(whole))
+      expect(furthest(parts[name]!, values), name).toBeLessThan(1e-6 * Math.max(1, Math.hypot(...values)))
+    await runtime.close()
+  },
+)
 
 test('an abort is seen before each step, and later samples are not begun', async () => {
   const core = await opened(SPEC)

@@ -4,13 +4,13 @@ import { expect, test } from 'vitest'
 import { type DecoderSpec, trainableShapes } from '../../daemon/engine/decoder.ts'
 import { pack, packTeacher } from '../../daemon/engine/onnx/batch/pack.ts'
 import { plan } from '../../daemon/engine/onnx/batch/plan.ts'
-import { partSizes, partsOf } from '../../daemon/engine/onnx/decoder/head.ts'
+import { partSizes, partsFor } from '../../daemon/engine/onnx/decoder/parts.ts'
 import { buildGradient, buildScore } from '../../daemon/engine/onnx/decoder/training.ts'
 import { createRuntime } from '../../daemon/engine/onnx/runtime/runtime.ts'
 import { inputsOf } from '../../daemon/engine/onnx/step.ts'
 import { add, column, mul, neg } from '../../protocol/plugin/expression/expression.ts'
 import { furthest, raggedGroups } from '../conformance/engine-cases.ts'
-import { randomWeights, SPEC } from './model.ts'
+import { randomWeights, SPEC, WHOLE } from './model.ts'
 
 const LOSSES = {
   'log-probs': neg(mul(column('logprob'), column('advantage'))),
@@ -19,17 +19,20 @@ const LOSSES = {
   both: add(neg(column('logprob')), mul(0.3, mul(column('entropy'), column('logprob')))),
 }
 
-async function inParts(spec: DecoderSpec, loss: keyof typeof LOSSES, headParts: number) {
+async function inParts(spec: DecoderSpec, loss: keyof typeof LOSSES, head: number) {
   const sequences = raggedGroups(spec, 5)
   const [micro] = plan(sequences, { tokens: 4096 })
   const packed = pack(sequences, micro!)
   const runtime = createRuntime({ threads: 1, maxSessions: 2 })
-  const sizes = { ...micro!.shape, ...partSizes(1 + micro!.shape.segmentTokens, headParts) }
+  const { segment, prefix, segmentTokens } = micro!.shape
+  const parts = { ...WHOLE, head }
+  const rows = { head: 1 + segmentTokens, segments: segment, prefixes: prefix }
+  const sizes = { ...micro!.shape, ...partSizes(rows, parts) }
   const objective = { loss: LOSSES[loss], metrics: { above: column('above'), ties: column('ties') } }
   const taught = loss === 'divergences' ? 3 : undefined
-  const options = { accumulate: false, checkpointing: false, headParts, taught }
+  const options = { accumulate: false, checkpointing: false, parts, taught }
   const score = await runtime.compile('score', () =>
-    buildScore(spec, { headParts, hidden: true, pit: true, top: 4 }),
+    buildScore(spec, { parts, hidden: true, pit: true, top: 4 }),
   )
   const gradient = await runtime.compile('gradient', () =>
     buildGradient(spec, objective, ['advantage', 'mask'], options),
@@ -69,14 +72,30 @@ test.each([
   }
 })
 
-test('only a large vocabulary is cut into parts, and each part of it has rows', () => {
-  expect(partsOf(4096, 512)).toBe(1)
-  expect(partsOf(2048, 151_936)).toBe(8)
-  expect(partsOf(1, 2 ** 24)).toBe(1)
-  for (const rows of [1, 2, 3, 7, 100, 5000]) {
+const shapeOf = (rows: number, prefix: number, segment: number) => ({
+  ...{ groups: 1, rows, prefix, segment },
+  ...{ segmentTokens: rows * segment, prefixTokens: prefix },
+})
+
+test('only large arrays are cut: the logits of a large vocabulary, the scores of long sequences', () => {
+  const [small, large] = [
+    { vocabulary: 512, heads: 9 },
+    { vocabulary: 151_936, heads: 14 },
+  ]
+  const partsOf = (...[shape, spec, options]: Parameters<typeof partsFor>) =>
+    partsFor(shape, spec, options).parts
+  expect(partsOf(shapeOf(16, 64, 64), small)).toEqual(WHOLE)
+  expect(partsOf(shapeOf(32, 64, 64), large)).toEqual({ ...WHOLE, head: 8 })
+  expect(partsOf(shapeOf(1, 64, 4096), small)).toEqual({ ...WHOLE, segments: 16 })
+  expect(partsOf(shapeOf(1, 4096, 64), small)).toEqual({ ...WHOLE, prefixes: 16 })
+  expect(partsOf(shapeOf(1, 64, 4096), small, { isShort: true }).segments).toBe(32)
+})
+
+test('each part has rows', () => {
+  for (const length of [1, 2, 3, 7, 100, 5000])
     for (const vocabulary of [23, 151_936, 2 ** 24]) {
-      const parts = partsOf(rows, vocabulary)
-      expect(partSizes(rows, parts).headPart).toBeGreaterThanOrEqual(1)
+      const { sizes } = partsFor(shapeOf(1, length, length), { vocabulary, heads: 2 ** 20 })
+      for (const which of ['head', 'segments', 'prefixes'])
+        expect(sizes[`${which}.part`]).toBeGreaterThanOrEqual(1)
     }
-  }
 })

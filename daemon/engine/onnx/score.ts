@@ -6,9 +6,10 @@ import type { Score, ScoreRequest, TopTokens } from '../engine.ts'
 import { checkSequences } from '../inputs.ts'
 import { pack } from './batch/pack.ts'
 import { plan } from './batch/plan.ts'
+import { partsFor } from './decoder/parts.ts'
 import { buildScore } from './decoder/training.ts'
 import type { Feeds } from './runtime/runtime.ts'
-import { headOf, inputsOf, type StepParts } from './step.ts'
+import { inputsOf, type StepParts } from './step.ts'
 
 export async function score(
   { sequences, temperature, hidden = false, pit = false, top: wanted, onProgress }: ScoreRequest,
@@ -21,12 +22,12 @@ export async function score(
   const batches = plan(sequences, { tokens: microBatchTokens })
   for (const [i, batch] of batches.entries()) {
     const packed = pack(sequences, batch)
-    const { headParts, sizes } = headOf(batch, spec, checkpointing)
+    const { parts, sizes } = partsFor(batch.shape, spec, { isShort: checkpointing })
     // Computed exactly as in the forward pass of training, including its rounding.
     const isHalf = scaling !== undefined
     const graph = await runtime.compile(
-      `score ${headParts} ${hidden} ${pit} ${top}`,
-      () => buildScore(spec, { headParts, hidden, pit, ...(top && { top }) }),
+      `score ${JSON.stringify(parts)} ${hidden} ${pit} ${top}`,
+      () => buildScore(spec, { parts, hidden, pit, ...(top && { top }) }),
       { isHalf },
     )
     const out = await graph.run({ ...parameters, ...inputsOf(packed, temperature) }, sizes)

@@ -7,10 +7,9 @@ import { checkSequences, columnOf, taughtIn } from '../inputs.ts'
 import { type BatchRequest, reportOf, type TensorSpace } from '../tensor-core.ts'
 import type { Weights } from '../weights.ts'
 import { type PackedBatch, pack, packTeacher } from './batch/pack.ts'
-import { type MicroBatch, plan } from './batch/plan.ts'
-import { partSizes, partsOf } from './decoder/head.ts'
+import { plan } from './batch/plan.ts'
+import { partsFor } from './decoder/parts.ts'
 import { buildGradient } from './decoder/training.ts'
-import type { Bindings } from './graph/dimension.ts'
 import { type Scaling, scaled } from './loss-scale.ts'
 import type { Data, Feeds, Held, Runtime } from './runtime/runtime.ts'
 
@@ -85,10 +84,10 @@ async function compute<Tensors>(
     counts.realTokens += packed.tokens.length - 1
     counts.computedTokens += packed.tokens.length
     for (const value of filled['column.mask']!) counts.completionTokens += value
-    const { headParts, sizes } = headOf(batch, spec, checkpointing)
-    const options = { accumulate, checkpointing, headParts, isScaled: isHalf, taught }
+    const { parts, sizes } = partsFor(batch.shape, spec, { isShort: checkpointing })
+    const options = { accumulate, checkpointing, parts, isScaled: isHalf, taught }
     const graph = await runtime.compile(
-      `${key} ${headParts}`,
+      `${key} ${JSON.stringify(parts)}`,
       () => buildGradient(spec, objective, columns, options),
       { isHalf },
     )
@@ -119,17 +118,6 @@ export function firstNonFinite(tensors: Weights): string | undefined {
 export function inputsOf(packed: PackedBatch, temperature: number): Record<string, Data> {
   const { mask: _, rows: __, ...tokens } = packed
   return { ...tokens, inverseTemperature: Float32Array.of(1 / (temperature || 1)) }
-}
-
-/** A micro-batch's sizes, and the number of parts that its rows are cut into for the head: more if memory is short. */
-export function headOf(
-  { shape }: MicroBatch,
-  { vocabulary }: DecoderSpec,
-  isShort?: boolean,
-): { headParts: number; sizes: Bindings } {
-  const rows = 1 + shape.segmentTokens
-  const headParts = partsOf(rows, vocabulary, { isShort })
-  return { headParts, sizes: { ...shape, ...partSizes(rows, headParts) } }
 }
 
 function prefixed<T>(prefix: string, data: Readonly<Record<string, T>>): Record<string, T> {

@@ -1,27 +1,36 @@
-// What training an adapter takes with frozen weights of 32, 16, 8 and 4 bits. For each shape and precision, a child
-// process starts as a node does (daemon/platform/lean.ts), opens a sampler and a trainer, writes rollouts, takes a LoRA step while
-// it writes the next, and reports its peak resident memory beside the memory plan's estimate, and the processor time of both. Weights are random; memory
-// and time do not depend on them.
+// What training an adapter takes with frozen weights of 32, 16, 8 and 4 bits, and with answers of any length. For each
+// shape and precision, a child process starts as a node does (daemon/platform/lean.ts), opens a sampler and a trainer,
+// writes rollouts, takes a LoRA step while it writes the next, and reports its peak resident memory beside the memory
+// plan's estimate, and the processor time of both. Weights are random; memory and time do not depend on them.
 //
-//   node --import tsx scripts/bench/models/base-precision.ts [--only SmolLM2-135M] [--tokens 256] [--rows 4] [--micro 512]
-//     [--unpacked] [--json]
+//   node --import tsx scripts/bench/models/base-precision.ts [--only SmolLM2-135M] [--precisions q4] [--prompt 64]
+//     [--completion 512] [--rows 8] [--trained 1] [--micro 512] [--memory 2.5] [--unpacked] [--json]
 //
-// --tokens: of each prompt and of each completion. --rows: completions of a prompt. --micro: tokens of a micro-batch.
-// --unpacked: without the sampler's packed copy of blocks. On a machine so slow that a step takes more than two minutes, the
-// sampler gives its copy back meanwhile (engine/onnx/runtime/resting.ts), and the peak is too low.
+// --rows: completions of a prompt. --trained: how many of them the step trains on, all by default: with one micro-batch
+// each, two have the same peak as eight. --micro: tokens of a micro-batch. --memory: the plan chooses the settings for so
+// many GB instead. --unpacked: without the sampler's packed copy of blocks. Of a completion, the last 64 tokens are
+// written, after a prompt that stands for the others: the cache is as full, and it takes no hours. On a machine so slow
+// that a step takes more than two minutes, the sampler gives its copy back meanwhile (engine/onnx/runtime/resting.ts), and
+// the peak is too low.
 
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { ADAPTER_TARGETS, type DecoderSpec, parameterShapes } from '../../../daemon/engine/decoder.ts'
+import {
+  ADAPTER_TARGETS,
+  type AdapterSpec,
+  type DecoderSpec,
+  parameterShapes,
+} from '../../../daemon/engine/decoder.ts'
 import { createOnnxEngine } from '../../../daemon/engine/onnx/index.ts'
 import { emptyBlocks, emptyHalves } from '../../../daemon/engine/stored/quantize.ts'
 import { type BaseWeights, bytesOf, isStored } from '../../../daemon/engine/stored/stored.ts'
 import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { LEAN_FLAGS, LEAN_MALLOC } from '../../../daemon/platform/index.ts'
+import type { BaseBytes } from '../../../daemon/policy/files/base-weights.ts'
 import { openPolicy } from '../../../daemon/policy/live-policy.ts'
-import { estimateMemory } from '../../../daemon/policy/memory-plan/index.ts'
+import { estimateMemory, type MemoryPlan, planMemory } from '../../../daemon/policy/memory-plan/index.ts'
 import type { StoredModel } from '../../../daemon/policy/model.ts'
 import { column, mul, neg } from '../../../protocol/plugin/expression/expression.ts'
 
@@ -30,7 +39,7 @@ const shape = (
   rest: Partial<DecoderSpec> = {},
 ): DecoderSpec => ({
   ...{ vocabulary: vocabulary!, width: width!, layers: layers!, heads: heads!, kvHeads: kvHeads! },
-  ...{ headWidth: headWidth!, feedForward: feedForward!, normEpsilon: 1e-6, contextLength: 2048 },
+  ...{ headWidth: headWidth!, feedForward: feedForward!, normEpsilon: 1e-6, contextLength: 32_768 },
   ropeFrequencies: Array.from({ length: headWidth! / 2 }, (_, i) => 10_000 ** ((-2 * i) / headWidth!)),
   ...{ tiedEmbeddings: true, attentionBias: false, queryKeyNorm: false },
   ...rest,
@@ -52,6 +61,8 @@ interface Measured {
   /** The peak until the rollouts were written. */
   writingPeak: number
   estimate: number
+  /** The settings. */
+  how: string
   generateSeconds: number
   stepSeconds: number
 }
@@ -60,20 +71,23 @@ const { values: flags } = parseArgs({
   options: {
     only: { type: 'string' },
     precisions: { type: 'string', default: PRECISIONS.join() },
-    /** Of each half of a sequence: the prompt, and the completion. */
-    tokens: { type: 'string', default: '64' },
+    prompt: { type: 'string', default: '64' },
+    completion: { type: 'string', default: '64' },
     rows: { type: 'string', default: '4' },
+    trained: { type: 'string' },
     micro: { type: 'string', default: '512' },
+    memory: { type: 'string' },
     unpacked: { type: 'boolean', default: false },
     child: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
 })
-const [tokens, rows, microBatchTokens] = [flags.tokens, flags.rows, flags.micro].map(Number) as [
-  number,
-  number,
-  number,
-]
+const work = {
+  ...{ prompt: Number(flags.prompt), completion: Number(flags.completion), groupSize: Number(flags.rows) },
+  mixes: false,
+}
+/** Most tokens that are written of each completion. */
+const WRITTEN = 64
 
 if (flags.child) {
   const [name, precision] = flags.child.split(',') as [string, Precision]
@@ -85,17 +99,7 @@ const mb = (bytes: number) => `${Math.round(bytes / 1e6)} MB`
 for (const name of Object.keys(SHAPES)) {
   if (flags.only && !flags.only.split(',').includes(name)) continue
   for (const precision of flags.precisions.split(',')) {
-    const own = [
-      '--child',
-      `${name},${precision}`,
-      '--tokens',
-      flags.tokens,
-      '--rows',
-      flags.rows,
-      '--micro',
-      flags.micro,
-    ]
-    if (flags.unpacked) own.push('--unpacked')
+    const own = [...process.argv.slice(2), '--child', `${name},${precision}`]
     const script = [...LEAN_FLAGS, '--import', 'tsx', fileURLToPath(import.meta.url), ...own]
     const done = spawnSync(process.execPath, script, {
       encoding: 'utf8',
@@ -103,11 +107,11 @@ for (const name of Object.keys(SHAPES)) {
     })
     if (done.status !== 0) throw new Error(`${name} ${precision}: ${done.stderr}`)
     const found = JSON.parse(done.stdout) as Measured
-    const { weights, peak, writingPeak, estimate, generateSeconds, stepSeconds } = found
+    const { weights, peak, writingPeak, estimate, how, generateSeconds, stepSeconds } = found
     console.log(
       flags.json
         ? JSON.stringify(found)
-        : `${name} ${precision}: weights ${mb(weights)}, peak ${mb(peak)} (${mb(writingPeak)} until written), estimated ${mb(estimate)}, processor time of writing ${generateSeconds.toFixed(1)} s, of the step ${stepSeconds.toFixed(1)} s`,
+        : `${name} ${precision}: weights ${mb(weights)}, peak ${mb(peak)} (${mb(writingPeak)} until written), estimated ${mb(estimate)} (${how}), processor time of writing ${generateSeconds.toFixed(1)} s, of the step ${stepSeconds.toFixed(1)} s`,
     )
   }
 }
@@ -140,12 +144,32 @@ function randomBase(spec: DecoderSpec, precision: Precision): BaseWeights {
   return Object.fromEntries([...parameterShapes(spec)].map(([name, of]) => [name, made(name, of)]))
 }
 
+type Settings = Pick<MemoryPlan, 'microBatchTokens' | 'checkpointing' | 'packs' | 'slots'>
+
+/** The settings asked for, or the plan's. */
+function settingsFor(spec: DecoderSpec, adapter: AdapterSpec, bytes: BaseBytes | undefined): Settings {
+  if (flags.memory === undefined)
+    return {
+      ...{ microBatchTokens: Number(flags.micro), checkpointing: true },
+      ...{ packs: !flags.unpacked, slots: work.groupSize },
+    }
+  return planMemory('', spec, {
+    ...{ method: 'lora', adapter, microBatchTokens: 0, budget: Number(flags.memory) * 1e9, work },
+    ...(bytes && { base: { asked: 'q4', bytes: () => bytes } }),
+  })
+}
+
 async function measured(name: string, precision: Precision): Promise<Measured> {
   const spec = SHAPES[name]!
   const weights = randomBase(spec, precision)
+  const adapter = { rank: 16, alpha: 32, targets: ADAPTER_TARGETS }
+  const sizeOf = (every: readonly BaseWeights[string][]) => every.reduce((sum, one) => sum + bytesOf(one), 0)
+  const all = Object.values(weights)
+  const blocks = all.filter((values) => isStored(values) && values.kind === 'blocks')
+  const baseBytes = precision === 'f32' ? undefined : { all: sizeOf(all), blocks: sizeOf(blocks) }
+  const { microBatchTokens, checkpointing, packs, slots } = settingsFor(spec, adapter, baseBytes)
   const random = randomStream(2, 'tokens')
-  const packs = !flags.unpacked
-  const options = { threads: 1, microBatchTokens, checkpointing: true, packs }
+  const options = { threads: 1, microBatchTokens, checkpointing, packs }
   const [sampler, trainer] = [createOnnxEngine(options), createOnnxEngine(options)]
   const model = {
     spec,
@@ -153,23 +177,27 @@ async function measured(name: string, precision: Precision): Promise<Measured> {
     digest: '',
     tokenizer: { digest: '', tokenBytes: () => undefined },
   } as unknown as StoredModel
-  const adapter = { rank: 16, alpha: 32, targets: ADAPTER_TARGETS }
-  const policy = await openPolicy({ model, adapter, slots: rows }, { sampler, trainer })
-  const prompt = Int32Array.from({ length: tokens }, () => Math.floor(random() * spec.vocabulary))
+  const policy = await openPolicy({ model, adapter, slots }, { sampler, trainer })
+  const someTokens = (length: number) =>
+    Int32Array.from({ length }, () => Math.floor(random() * spec.vocabulary))
+  const { completion, groupSize } = work
+  const prompt = someTokens(work.prompt)
+  const fresh = Math.min(completion, WRITTEN)
+  const begun = someTokens(work.prompt + completion - fresh)
   const started = processorSeconds()
   const write = () =>
     policy.sampler.generate({
-      samples: Array.from({ length: rows }, (_, seed) => ({ prompt, seed })),
-      maxNewTokens: tokens,
+      samples: Array.from({ length: groupSize }, (_, seed) => ({ prompt: begun, seed })),
+      maxNewTokens: fresh,
       temperature: 1,
       stopTokens: [],
     })
-  const written = await write()
+  await write()
   const wrote = processorSeconds()
   const writingPeak = peakBytes()
-  const sequences = written.map((_, i) => ({
-    conditioning: prompt,
-    completion: Int32Array.from({ length: tokens }, () => Math.floor(random() * spec.vocabulary)),
+  // Of different lengths, as answers are.
+  const sequences = Array.from({ length: Number(flags.trained ?? groupSize) }, (_, i) => ({
+    ...{ conditioning: prompt, completion: someTokens(completion - i) },
     columns: { advantage: i % 2 === 0 ? 1 : -1 },
   }))
   const objective = { loss: neg(mul(column('logprob'), column('advantage'))), metrics: {} }
@@ -188,19 +216,11 @@ async function measured(name: string, precision: Precision): Promise<Measured> {
   await policy.advance(1)
   const peak = peakBytes()
   await policy.close()
-  const sizeOf = (every: readonly BaseWeights[string][]) => every.reduce((sum, one) => sum + bytesOf(one), 0)
-  const all = Object.values(weights)
-  const blocks = all.filter((values) => isStored(values) && values.kind === 'blocks')
-  const { total } = estimateMemory(
-    { ...spec, adapter },
-    {
-      ...{ prompt: tokens, completion: tokens, groupSize: rows, slots: rows, microBatchTokens },
-      ...{ checkpointing: true, mixes: false, packs },
-      baseBytes: precision === 'f32' ? undefined : { all: sizeOf(all), blocks: sizeOf(blocks) },
-    },
-  )
+  const settings = { microBatchTokens, checkpointing, packs, slots }
+  const { total } = estimateMemory({ ...spec, adapter }, { ...work, ...settings, baseBytes })
+  const how = `micro-batches of ${microBatchTokens}${checkpointing ? ', computed twice' : ''}, ${slots} slots${packs ? '' : ', unpacked'}`
   return {
-    ...{ name, precision, peak, writingPeak, estimate: total, weights: sizeOf(all) },
+    ...{ name, precision, peak, writingPeak, estimate: total, how, weights: sizeOf(all) },
     generateSeconds: wrote - started,
     // Less the writing that ran beside it.
     stepSeconds: stepped - began - (wrote - started),

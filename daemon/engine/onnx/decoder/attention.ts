@@ -1,51 +1,25 @@
-// Attention, lowered to a graph. The query heads that share a key/value head become rows of one matmul.
+// Attention, lowered to a graph. The query heads that share a key/value head become rows of one matmul. Long sequences
+// are computed for a part of their queries at a time. A part attends only to keys up to its last query, and its scores
+// are computed again in the backward pass (as in FlashAttention, Dao et al. 2022, but with all keys at once).
 
-import type { DecoderSpec } from '../../decoder.ts'
+import { type DecoderSpec, windowOf } from '../../decoder.ts'
 import { ANY_BATCH } from '../batch/packing.ts'
-import { boundSize, type Dimension, plus, showDimension, times } from '../graph/dimension.ts'
-import type { Graph, Value } from '../graph/graph.ts'
+import { inParts, type Range } from '../graph/autodiff.ts'
+import { type Dimension, minus, plus, times } from '../graph/dimension.ts'
+import type { Value } from '../graph/graph.ts'
 import {
   add,
   concat,
   expand,
-  less,
   matmul,
   mul,
-  reduceSum,
   reshape,
   slice,
   softmax,
   swapLast,
   transpose,
-  where,
 } from '../graph/ops.ts'
 import { softCap } from './blocks.ts'
-
-const MASKED = -1e9
-
-/**
- * Bias [repeats * size, size] of attention scores: 0 from a token to itself and to earlier tokens, a large negative
- * number elsewhere. With a window, only the last `window` - 1 of the earlier tokens count.
- */
-function causalBias(graph: Graph, size: Dimension, repeats: number, window = Infinity): Value {
-  return graph.compute(
-    `causal ${showDimension(size)} ${repeats} ${window}`,
-    'float32',
-    [times(repeats, size), size],
-    (bindings) => {
-      const length = boundSize(size, bindings)
-      const bias = new Float32Array(repeats * length * length)
-      for (let r = 0; r < repeats; r++) {
-        for (let i = 0; i < length; i++) {
-          const row = (r * length + i) * length
-          bias.fill(MASKED, row + i + 1, row + length)
-          bias.fill(MASKED, row, row + Math.max(0, i + 1 - window))
-        }
-      }
-      return bias
-    },
-  )
-}
 
 /** Queries multiplied by the scale of attention scores. */
 export function scaled(queries: Value, { attentionScale, headWidth }: DecoderSpec): Value {
@@ -55,6 +29,63 @@ export function scaled(queries: Value, { attentionScale, headWidth }: DecoderSpe
 /** Scores [..., queries, keys] of scaled queries, before any bias. */
 export function scoresOf(queries: Value, keys: Value, { attentionSoftCap }: DecoderSpec): Value {
   return softCap(matmul(queries, swapLast(keys)), attentionSoftCap)
+}
+
+/** The parts of a sequence's queries. */
+export interface Causality {
+  ranges: readonly Range[]
+  /** Bias [B or 1, 1, queries of the part, keys up to its end] of a part's scores. */
+  biasOf(range: Range): Value
+}
+
+/** The causality of each layer: its window decides the bias. A whole sequence's bias is made once for all layers. */
+export function causalities(
+  spec: DecoderSpec,
+  ranges: readonly Range[],
+  biasOf: (range: Range, window: number | undefined) => Value,
+): (layer: number) => Causality {
+  const made = new Map<number | undefined, Value>()
+  return (layer) => {
+    const window = windowOf(spec, layer)
+    if (ranges.length > 1) return { ranges, biasOf: (range) => biasOf(range, window) }
+    if (!made.has(window)) made.set(window, biasOf(ranges[0]!, window))
+    return { ranges, biasOf: () => made.get(window)! }
+  }
+}
+
+/**
+ * Attention of scaled queries [B, R, kvHeads, share, T, headWidth] to keys and values [B, R, kvHeads, E + T, headWidth]:
+ * causal, but each attends to the E earlier ones as far as the bias lets it. Returns the shape of the queries.
+ */
+function attend(
+  spec: DecoderSpec,
+  [queries, keys, values]: [Value, Value, Value],
+  earlier: Dimension,
+  { ranges, biasOf }: Causality,
+): Value {
+  const [batch, rows, kvHeads, share, , headWidth] = queries.shape as [
+    Dimension,
+    Dimension,
+    number,
+    number,
+    Dimension,
+    number,
+  ]
+  const some = (queries: Value, range: Range): Value => {
+    const [count, seen] = [minus(range.to, range.from), plus(earlier, range.to)]
+    const together = [batch, rows, kvHeads, times(share, count)]
+    const scores = scoresOf(reshape(queries, [...together, headWidth]), slice(keys, 3, 0, seen), spec)
+    // All heads of a batch share its bias.
+    const biased = add(reshape(scores, [batch, times(rows, kvHeads, share), count, seen]), biasOf(range))
+    const weights = reshape(softmax(biased), [...together, seen])
+    return reshape(matmul(weights, slice(values, 3, 0, seen)), [
+      ...together.slice(0, 3),
+      share,
+      count,
+      headWidth,
+    ])
+  }
+  return ranges.length === 1 ? some(queries, ranges[0]!) : inParts(queries, 4, ranges, [keys, values], some)
 }
 
 /** Tokens before a prefix: keys and values [B, kvHeads, P, headWidth], and the bias [B, T, P] of scores to them. */
@@ -73,42 +104,56 @@ export function prefixAttention(
   spec: DecoderSpec,
   [batch, length]: [Dimension, Dimension],
   [q, k, v]: [Value, Value, Value],
-  { window, past }: { window?: number | undefined; past?: Past | undefined },
+  causality: Causality,
+  past?: Past,
 ): Value {
   const { heads, kvHeads, headWidth } = spec
   const share = heads / kvHeads
-  const queries = scaled(
-    reshape(transpose(reshape(q, [batch, length, kvHeads, share, headWidth]), [0, 2, 3, 1, 4]), [
-      batch,
-      kvHeads,
-      times(share, length),
-      headWidth,
-    ]),
-    spec,
-  )
-  const values = byHead(v, batch, length, spec)
-  const bias = causalBias(q.graph, length, share, window)
-  const own = add(scoresOf(queries, byHead(k, batch, length, spec), spec), bias)
-  const mixed = past ? withPast(spec, queries, { own, values, length }, past) : matmul(softmax(own), values)
-  const context = reshape(mixed, [batch, kvHeads, share, length, headWidth])
-  return reshape(transpose(context, [0, 3, 1, 2, 4]), [times(batch, length), heads * headWidth])
+  const apart = transpose(reshape(q, [batch, length, kvHeads, share, headWidth]), [0, 2, 3, 1, 4])
+  const [keys, values] = [byHead(k, batch, length, spec), byHead(v, batch, length, spec)]
+  const inRows = (one: Value): Value => reshape(one, [batch, 1, kvHeads, length, headWidth])
+  const context = past
+    ? withPast(spec, scaled(apart, spec), { keys, values, causality }, past)
+    : attend(
+        spec,
+        [
+          scaled(reshape(apart, [batch, 1, kvHeads, share, length, headWidth]), spec),
+          inRows(keys),
+          inRows(values),
+        ],
+        0,
+        causality,
+      )
+  const together = transpose(reshape(context, [batch, kvHeads, share, length, headWidth]), [0, 3, 1, 2, 4])
+  return reshape(together, [times(batch, length), heads * headWidth])
 }
 
-/** Attention over the past and the prefix with one softmax for both. */
+/** Attention of queries [B, kvHeads, share, T, headWidth] over the past and the prefix with one softmax for both. */
 function withPast(
   spec: DecoderSpec,
   queries: Value,
-  { own, values, length }: { own: Value; values: Value; length: Dimension },
+  { keys, values, causality: { ranges, biasOf } }: { keys: Value; values: Value; causality: Causality },
   past: Past,
 ): Value {
-  const [batch] = queries.shape
-  const bias = reshape(past.bias, [batch!, 1, length, past.length])
-  const share = spec.heads / spec.kvHeads
-  const toPast = add(scoresOf(queries, past.keys, spec), concat(Array(share).fill(bias), 2))
-  const weights = softmax(concat([toPast, own], 3))
+  const [batch, kvHeads, share, length, headWidth] = queries.shape as [
+    Dimension,
+    number,
+    number,
+    Dimension,
+    number,
+  ]
+  const rows = reshape(queries, [batch, kvHeads, times(share, length), headWidth])
+  const biased = (keys: Value, bias: Value): Value => {
+    const scores = scoresOf(rows, keys, spec)
+    return add(reshape(scores, [batch, spec.heads, length, keys.shape[2]!]), bias)
+  }
+  const own = biased(keys, biasOf(ranges[0]!))
+  const toPast = biased(past.keys, reshape(past.bias, [batch, 1, length, past.length]))
+  const all = plus(past.length, length)
+  const weights = reshape(softmax(concat([toPast, own], 3)), [batch, kvHeads, times(share, length), all])
   return add(
     matmul(slice(weights, 3, 0, past.length), past.values),
-    matmul(slice(weights, 3, past.length, plus(past.length, length)), values),
+    matmul(slice(weights, 3, past.length, all), values),
   )
 }
 
@@ -120,35 +165,6 @@ export function byHead(
   { kvHeads, headWidth }: DecoderSpec,
 ): Value {
   return transpose(reshape(x, [batch, length, kvHeads, headWidth]), [0, 2, 1, 3])
-}
-
-/** Bias of segments' attention scores: [groups, 1, 1, share * segment, prefix + segment]. */
-export function segmentBias(prefixBias: Value, share: number, window?: number): Value {
-  const { groups, prefix, segment } = ANY_BATCH
-  const { graph } = prefixBias
-  const slots = times(share, segment)
-  const toPrefix = expand(reshape(prefixBias, [groups, 1, 1, 1, prefix]), [groups, 1, 1, slots, prefix])
-  const near = window === undefined ? toPrefix : withinWindow(prefixBias, toPrefix, share, window)
-  const toSegment = expand(causalBias(graph, segment, share, window), [groups, 1, 1, slots, segment])
-  return concat([near, toSegment], 4)
-}
-
-/** The bias to prefixes, also masking tokens that are `window` or more positions before the segment's token. */
-function withinWindow(prefixBias: Value, toPrefix: Value, share: number, window: number): Value {
-  const { groups, prefix, segment } = ANY_BATCH
-  const { graph } = prefixBias
-  const slots = times(share, segment)
-  /** [groups, 1]: number of tokens in each prefix. Their positions are 0, 1, ... */
-  const lengths = reduceSum(less(graph.scalar(MASKED / 2), prefixBias), [1], true)
-  const offsets = graph.compute(`segment less prefix ${share}`, 'float32', [slots, prefix], (bindings) => {
-    const [rows, columns] = [boundSize(segment, bindings), boundSize(prefix, bindings)]
-    return Float32Array.from(
-      { length: share * rows * columns },
-      (_, at) => (Math.floor(at / columns) % rows) - (at % columns),
-    )
-  })
-  const distance = add(reshape(lengths, [groups, 1, 1, 1, 1]), reshape(offsets, [1, 1, 1, slots, prefix]))
-  return where(less(distance, graph.scalar(window)), toPrefix, graph.scalar(MASKED))
 }
 
 /** Keys or values of segments and of prefixes, in their slots. */
@@ -167,26 +183,19 @@ export function segmentAttention(
   q: Value,
   k: SegmentsAndPrefixes,
   v: SegmentsAndPrefixes,
-  bias: Value,
+  causality: Causality,
 ): Value {
   const { groups, rows, prefix, segment } = ANY_BATCH
   const { kvHeads, heads, headWidth } = spec
   const share = heads / kvHeads
   const apart = transpose(reshape(q, [groups, rows, segment, kvHeads, share, headWidth]), [0, 1, 3, 4, 2, 5])
-  const queries = scaled(reshape(apart, [groups, rows, kvHeads, times(share, segment), headWidth]), spec)
-  const ofPrefix = ({ prefixes }: SegmentsAndPrefixes): Value =>
-    reshape(byHead(prefixes, groups, prefix, spec), [groups, 1, kvHeads, prefix, headWidth])
-  const ofSegment = ({ segments }: SegmentsAndPrefixes): Value =>
-    reshape(byHead(segments, times(groups, rows), segment, spec), [groups, rows, kvHeads, segment, headWidth])
-  const scores = concat([scoresOf(queries, ofPrefix(k), spec), scoresOf(queries, ofSegment(k), spec)], 4)
-  const weights = softmax(add(scores, bias))
-  const context = add(
-    matmul(slice(weights, 4, 0, prefix), ofPrefix(v)),
-    matmul(slice(weights, 4, prefix, plus(prefix, segment)), ofSegment(v)),
-  )
-  const together = transpose(
-    reshape(context, [groups, rows, kvHeads, share, segment, headWidth]),
-    [0, 1, 4, 2, 3, 5],
-  )
-  return reshape(together, [times(groups, rows, segment), heads * headWidth])
+  const joined = ({ segments, prefixes }: SegmentsAndPrefixes): Value => {
+    const ofPrefix = reshape(byHead(prefixes, groups, prefix, spec), [groups, 1, kvHeads, prefix, headWidth])
+    const ofSegments = reshape(byHead(segments, times(groups, rows), segment, spec), [
+      ...[groups, rows, kvHeads, segment, headWidth],
+    ])
+    return concat([expand(ofPrefix, [groups, rows, kvHeads, prefix, headWidth]), ofSegments], 3)
+  }
+  const context = attend(spec, [scaled(apart, spec), joined(k), joined(v)], prefix, causality)
+  return reshape(transpose(context, [0, 1, 4, 2, 3, 5]), [times(groups, rows, segment), heads * headWidth])
 }

@@ -2,13 +2,14 @@
 // group's prefix and causally to themselves, never to one another ("Prefix Grouper", Liu et al. 2025). The tokens of
 // all segments and prefixes go through the linear layers as one matrix (`packing.ts`).
 
-import { type DecoderSpec, windowOf } from '../../decoder.ts'
+import type { DecoderSpec } from '../../decoder.ts'
 import { ANY_BATCH, collect, type PackedInputs, SEGMENT_ROWS, spread } from '../batch/packing.ts'
 import { stage } from '../graph/autodiff.ts'
 import { plus } from '../graph/dimension.ts'
 import type { Graph, Value } from '../graph/graph.ts'
 import { slice } from '../graph/ops.ts'
-import { prefixAttention, segmentAttention, segmentBias } from './attention.ts'
+import { causalities, prefixAttention, segmentAttention } from './attention.ts'
+import { causalBias, segmentBias } from './bias.ts'
 import type { Rotary } from './blocks.ts'
 import {
   embed,
@@ -20,10 +21,12 @@ import {
   rotaryInputs,
   trainedInLayer,
 } from './decoder.ts'
+import { type Parts, rangesOf } from './parts.ts'
 
 export interface GroupOptions {
   /** Keep only the input of each layer, and recompute the rest in the backward pass (Chen et al. 2016). */
   checkpointing: boolean
+  parts: Parts
 }
 
 /** The normed final residual stream of the blank token and all segments' tokens, [1 + segmentTokens, D]. */
@@ -32,21 +35,22 @@ export function groupHidden(
   spec: DecoderSpec,
   parameters: Parameters,
   inputs: PackedInputs,
-  { checkpointing }: GroupOptions,
+  { checkpointing, parts: { segments: segmentParts, prefixes: prefixParts } }: GroupOptions,
 ): Value {
   const { groups, prefix, segment } = ANY_BATCH
-  const share = spec.heads / spec.kvHeads
   const positionsOfSegments = slice(inputs.positions, 0, 0, SEGMENT_ROWS)
-  const fullBias = segmentBias(inputs.prefixBias, share)
-  const localBias = spec.local && segmentBias(inputs.prefixBias, share, spec.local.window)
+  const ofSegments = causalities(spec, rangesOf(graph, segment, 'segments', segmentParts), (range, window) =>
+    segmentBias(inputs.prefixBias, range, window),
+  )
+  const ofPrefixes = causalities(spec, rangesOf(graph, prefix, 'prefixes', prefixParts), (range, window) =>
+    causalBias(graph, prefix, range, window),
+  )
   const { segments, prefixes } = inputs
   const parts = [segments, prefixes]
 
   const layer = (index: number, x: Value): Value => {
     const angles = rotaryInputs(graph, spec, plus(prefix, segment), index)
     const rotary: Rotary = { positions: inputs.positions, ...angles }
-    const window = windowOf(spec, index)
-    const bias = window === undefined ? fullBias : localBias!
     const normed = inputNorm(parameters, spec, index, x)
     const inSlots = (which: 'k' | 'v') => {
       const [ofSegment, ofPrefix] = spread(project(parameters, spec, index, which, normed, rotary), parts)
@@ -57,16 +61,16 @@ export function groupHidden(
     if (index === spec.layers - 1) {
       // The prefix is not needed beyond its keys and values in the last layer.
       const last = slice(normed, 0, 0, SEGMENT_ROWS)
-      const ofSegments: Rotary = { positions: positionsOfSegments, ...angles }
-      const [q] = spread(project(parameters, spec, index, 'q', last, ofSegments), [segments])
-      const context = collect([segmentAttention(spec, q!, k, v, bias)], [segments])
+      const own: Rotary = { positions: positionsOfSegments, ...angles }
+      const [q] = spread(project(parameters, spec, index, 'q', last, own), [segments])
+      const context = collect([segmentAttention(spec, q!, k, v, ofSegments(index))], [segments])
       return finishLayer(parameters, spec, index, slice(x, 0, 0, SEGMENT_ROWS), context)
     }
     const [ofSegment, ofPrefix] = spread(project(parameters, spec, index, 'q', normed, rotary), parts)
     const context = collect(
       [
-        segmentAttention(spec, ofSegment!, k, v, bias),
-        prefixAttention(spec, [groups, prefix], [ofPrefix!, k.prefixes, v.prefixes], { window }),
+        segmentAttention(spec, ofSegment!, k, v, ofSegments(index)),
+        prefixAttention(spec, [groups, prefix], [ofPrefix!, k.prefixes, v.prefixes], ofPrefixes(index)),
       ],
       parts,
     )

@@ -3,7 +3,8 @@
 // needed at once. So rows are processed in parts, one at a time, and the backward pass recomputes a part's logits
 // instead of keeping them (the chunked cross-entropy of Hsu et al. 2024, for any loss).
 
-import { type Dimension, minus, symbol, times } from '../graph/dimension.ts'
+import type { Range } from '../graph/autodiff.ts'
+import { type Dimension, minus } from '../graph/dimension.ts'
 import type { Value } from '../graph/graph.ts'
 import {
   add,
@@ -23,28 +24,7 @@ import {
 } from '../graph/ops.ts'
 import { type TokenExtras, type TokenStatistics, tokenStatistics } from './blocks.ts'
 import { divergenceGradient, type Teacher } from './divergence.ts'
-
-/** Most bytes of one part's logits. Smaller parts take less memory but read the output matrix more often. */
-const PART_BYTES = { usual: 160 * 2 ** 20, small: 64 * 2 ** 20 }
-
-/** The symbol for the number of rows in each part; the last part also has the rest. */
-const PART = 'headPart'
-
-/** The number of parts to cut `rows` rows into: a power of two, so that few graphs are compiled. */
-export function partsOf(
-  rows: number,
-  vocabulary: number,
-  { isShort = false }: { isShort?: boolean | undefined } = {},
-): number {
-  const most = PART_BYTES[isShort ? 'small' : 'usual']
-  const wanted = 2 ** Math.ceil(Math.log2(Math.max(1, (rows * vocabulary * 4) / most)))
-  return wanted <= rows ? wanted : 1
-}
-
-/** The size that a graph with this many parts needs, for a run with this many rows. */
-export function partSizes(rows: number, parts: number): { [PART]: number } {
-  return { [PART]: Math.floor(rows / parts) }
-}
+import { rangesOf } from './parts.ts'
 
 /** What is one number a row. */
 export type Statistic = Exclude<keyof TokenStatistics, 'top'>
@@ -90,8 +70,7 @@ export function headStatistics(
   const { teacher } = extras
   const { table } = head
   const { graph } = x
-  graph.leaveUnplanned(PART)
-  const ranges = rangesOf(x, parts)
+  const ranges = rangesOf(graph, x.shape[0]!, 'head', parts)
   // Off the tape, because the backward pass does not use the logits computed here.
   const start = graph.tape.length
   const always: Statistic[] = ['logprob', 'entropy', ...(teacher ? (['divergence'] as const) : [])]
@@ -131,19 +110,6 @@ export function headStatistics(
     return [concat(ofX, 0), ofTable]
   })
   return found
-}
-
-interface Range {
-  from: Dimension
-  to: Dimension
-}
-
-function rangesOf(x: Value, parts: number): Range[] {
-  const part = symbol(PART)
-  return Array.from({ length: parts }, (_, i) => ({
-    from: times(part, i),
-    to: i === parts - 1 ? x.shape[0]! : times(part, i + 1),
-  }))
 }
 
 /** Computes the statistics part by part and joins them, [N] each. */

@@ -7,7 +7,8 @@ import { type DecoderSpec, windowOf } from '../../decoder.ts'
 import { plus, symbol, times } from '../graph/dimension.ts'
 import { Graph } from '../graph/graph.ts'
 import { gatherRows, type StoredOptions } from '../graph/ops.ts'
-import { byHead, type Past, prefixAttention } from './attention.ts'
+import { byHead, causalities, type Past, prefixAttention } from './attention.ts'
+import { causalBias } from './bias.ts'
 import type { Rotary } from './blocks.ts'
 import {
   declareParameters,
@@ -46,6 +47,9 @@ export function buildSampling(spec: DecoderSpec, { hasPast, ...stored }: Samplin
   const last = graph.input('last', 'int32', [batch])
   const pastOf = hasPast ? declarePast(graph, spec) : () => undefined
   const farthest = hasPast ? plus(PAST, length) : length
+  const causalityOf = causalities(spec, [{ from: 0, to: length }], (range, window) =>
+    causalBias(graph, length, range, window),
+  )
   let x = embed(parameters, spec, tokens)
   for (let layer = 0; layer < spec.layers; layer++) {
     const normed = inputNorm(parameters, spec, layer, x)
@@ -55,8 +59,8 @@ export function buildSampling(spec: DecoderSpec, { hasPast, ...stored }: Samplin
     const v = project(parameters, spec, layer, 'v', normed, rotary)
     graph.output(`newKeys.${layer}`, byHead(k, batch, length, spec))
     graph.output(`newValues.${layer}`, byHead(v, batch, length, spec))
-    const seen = { window: windowOf(spec, layer), past: pastOf(layer) }
-    x = finishLayer(parameters, spec, layer, x, prefixAttention(spec, [batch, length], [q, k, v], seen))
+    const context = prefixAttention(spec, [batch, length], [q, k, v], causalityOf(layer), pastOf(layer))
+    x = finishLayer(parameters, spec, layer, x, context)
   }
   graph.output('logits', unembed(parameters, spec, gatherRows(x, last)))
   return graph

@@ -17,17 +17,12 @@ import { type GroupOptions, groupHidden } from './groups.ts'
 import { type HeadStatistics, headStatistics, type Statistic } from './head.ts'
 import { lower, maskedSum } from './objective.ts'
 
-interface HeadOptions {
-  /** See `head.ts`. */
-  headParts: number
-}
-
 function statistics(
   graph: Graph,
   spec: DecoderSpec,
   parameters: Parameters,
   inputs: PackedInputs,
-  { headParts: parts, ...options }: HeadOptions & GroupOptions,
+  options: GroupOptions,
   { wanted, ...extras }: { wanted: readonly Statistic[] } & TokenExtras,
 ): HeadStatistics & { hidden: Value } {
   const hidden = groupHidden(graph, spec, parameters, inputs, options)
@@ -35,7 +30,7 @@ function statistics(
   const inverseTemperature = graph.input('inverseTemperature', 'float32', [1])
   const table = headTable(parameters, spec)
   const size = spec.logitSoftCap
-  const of = { targets, parts, wanted, ...extras }
+  const of = { targets, parts: options.parts.head, wanted, ...extras }
   const found = size
     ? headStatistics(hidden, { table, cap: { size, inverseTemperature } }, of)
     : headStatistics(mul(hidden, inverseTemperature), { table }, of)
@@ -57,11 +52,11 @@ export interface ScoreOptions {
  */
 export function buildScore(
   spec: DecoderSpec,
-  { headParts, hidden: isHiddenWanted = false, pit = false, top }: HeadOptions & ScoreOptions,
+  { parts, hidden: isHiddenWanted = false, pit = false, top }: Pick<GroupOptions, 'parts'> & ScoreOptions,
 ): Graph {
   const graph = new Graph('score')
   const parameters = declareParameters(graph, spec)
-  const options = { headParts, checkpointing: false }
+  const options = { parts, checkpointing: false }
   const names: Statistic[] = ['logprob', 'entropy', 'collision', ...(pit ? PLACES : [])]
   const found = statistics(graph, spec, parameters, declarePacked(graph), options, { wanted: names, top })
   for (const name of names) graph.output(name, found[name]!)
@@ -78,7 +73,7 @@ function declareTeacher(graph: Graph, count: number): Teacher {
   }
 }
 
-interface GradientOptions extends HeadOptions, GroupOptions {
+interface GradientOptions extends GroupOptions {
   accumulate: boolean
   /** The loss is scaled by a factor in `inverseDenominator`. The input `inverseScale` removes it from the gradients. */
   isScaled?: boolean

@@ -1,7 +1,8 @@
 // Reverse-mode differentiation over a graph's tape. The backward pass consists of more nodes in the same graph.
 
+import type { Dimension } from './dimension.ts'
 import { refuse, sameShape, sizeOf, type TapeEntry, type Value } from './graph.ts'
-import { add, afterwards } from './ops.ts'
+import { add, afterwards, concat, slice } from './ops.ts'
 
 /**
  * Gradients of a scalar with respect to some values; undefined for a value that the scalar does not depend on. Walks
@@ -11,6 +12,12 @@ export function gradients(scalar: Value, withRespectTo: readonly Value[]): (Valu
   if (sizeOf(scalar.shape) !== 1) refuse('gradients', 'needs a scalar', scalar)
   const { graph } = scalar
   return pullBack([...graph.tape], scalar, graph.constant(Float32Array.of(1), scalar.shape), withRespectTo)
+}
+
+/** Places `from` (inclusive) to `to` (exclusive) along an axis. */
+export interface Range {
+  from: Dimension
+  to: Dimension
 }
 
 interface StageOptions {
@@ -46,6 +53,48 @@ export function stage(
     const [before, ...found] = pullBack(walked, to, g, [from, ...captured])
     const own = found.filter((gradient) => gradient !== undefined)
     return [before && own.length > 0 ? afterwards(before, own) : before, ...found]
+  })
+  return out
+}
+
+/**
+ * Applies `build` to each range of x along an axis and joins the results along it. Nothing but x and what was `captured`
+ * is kept: the backward pass computes each part again, when that of the part before has finished.
+ */
+export function inParts(
+  x: Value,
+  axis: number,
+  ranges: readonly Range[],
+  captured: readonly Value[],
+  build: (part: Value, range: Range) => Value,
+): Value {
+  const { tape } = x.graph
+  const start = tape.length
+  const out = concat(
+    ranges.map((range) => build(slice(x, axis, range.from, range.to), range)),
+    axis,
+  )
+  tape.length = start
+  x.graph.record([x, ...captured], [out], ([g]) => {
+    if (!g) return []
+    const ofX: Value[] = []
+    let ofCaptured: (Value | undefined)[] = captured.map(() => undefined)
+    for (const range of ranges) {
+      const from = afterwards(slice(x, axis, range.from, range.to), [ofX.at(-1) ?? g])
+      const begin = tape.length
+      const to = build(from, range)
+      const walked = tape.splice(begin)
+      const part = slice(g, axis, range.from, range.to)
+      const [before, ...own] = pullBack(walked, to, part, [from, ...captured])
+      ofX.push(
+        afterwards(
+          before!,
+          own.filter((gradient) => gradient !== undefined),
+        ),
+      )
+      ofCaptured = ofCaptured.map((sofar, i) => (sofar && own[i] ? add(sofar, own[i]) : (sofar ?? own[i])))
+    }
+    return [concat(ofX, axis), ...ofCaptured]
   })
   return out
 }

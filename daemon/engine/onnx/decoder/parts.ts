@@ -1,0 +1,71 @@
+// Arrays that are as wide as the vocabulary, or that grow with the square of a length, are made for a part of their rows
+// at a time. The number of parts is fixed in a graph; it is a power of two, so that few graphs are compiled. Their sizes
+// are given with each run.
+
+import type { DecoderSpec } from '../../decoder.ts'
+import type { BatchShape } from '../batch/packing.ts'
+import type { Range } from '../graph/autodiff.ts'
+import { type Bindings, type Dimension, symbol, times } from '../graph/dimension.ts'
+import type { Graph } from '../graph/graph.ts'
+
+/** The number of parts of the logits' rows, and of the queries of segments and of prefixes. */
+export interface Parts {
+  head: number
+  segments: number
+  prefixes: number
+}
+
+/** Most bytes of one part's logits and scores. Smaller parts take less memory but read the other factor more often. */
+const PART_BYTES = {
+  usual: { logits: 160 * 2 ** 20, scores: 64 * 2 ** 20 },
+  short: { logits: 64 * 2 ** 20, scores: 32 * 2 ** 20 },
+}
+const FLOAT = 4
+
+/** The parts of a micro-batch, and the sizes that a graph with these parts is run with. */
+export function partsFor(
+  shape: BatchShape,
+  { vocabulary, heads }: Pick<DecoderSpec, 'vocabulary' | 'heads'>,
+  { isShort = false }: { isShort?: boolean | undefined } = {},
+): { parts: Parts; sizes: Bindings } {
+  const { groups, rows, prefix, segment } = shape
+  const most = PART_BYTES[isShort ? 'short' : 'usual']
+  const lengths = { head: 1 + shape.segmentTokens, segments: segment, prefixes: prefix }
+  const bytesOfScores = FLOAT * groups * heads
+  const parts = {
+    head: partsOf(lengths.head, FLOAT * lengths.head * vocabulary, most.logits),
+    segments: partsOf(segment, bytesOfScores * rows * segment * (prefix + segment), most.scores),
+    prefixes: partsOf(prefix, bytesOfScores * prefix * prefix, most.scores),
+  }
+  return { parts, sizes: { ...shape, ...partSizes(lengths, parts) } }
+}
+
+/** The number of parts to cut `rows` rows into, given the bytes of all of them and the most bytes of a part. */
+export function partsOf(rows: number, bytes: number, most: number): number {
+  const wanted = 2 ** Math.ceil(Math.log2(Math.max(1, bytes / most)))
+  return wanted <= rows ? wanted : 1
+}
+
+/** The sizes that a graph with these parts needs, for a run with these numbers of rows. */
+export function partSizes(rows: Parts, parts: Parts): Bindings {
+  return Object.fromEntries(
+    (['head', 'segments', 'prefixes'] as const).map((which) => [
+      nameOf(which),
+      Math.floor(rows[which] / parts[which]),
+    ]),
+  )
+}
+
+/** The size of each part but the last, which also has the rest. */
+const nameOf = (which: keyof Parts): string => `${which}.part`
+
+/** The rows of each part. With more than one, the runtime keeps no part's memory for later ones. */
+export function rangesOf(graph: Graph, rows: Dimension, which: keyof Parts, parts: number): Range[] {
+  if (parts === 1) return [{ from: 0, to: rows }]
+  graph.leaveUnplanned(nameOf(which))
+  const part = symbol(nameOf(which))
+  return Array.from({ length: parts }, (_, i) => ({
+    from: times(part, i),
+    to: i === parts - 1 ? rows : times(part, i + 1),
+  }))
+}
