@@ -7,7 +7,7 @@ import type { CacheSize, PromptTokens, ReadPrompt, SequenceCache } from '../../d
 import type { Feeds } from '../runtime/runtime.ts'
 import type { KeptSequences, Piece } from './kept.ts'
 import { graphFor, type ReadingParts, readBeginning, readPrompts, takeUnlike } from './reading.ts'
-import { copyPieces, cutRow, lengthOf, type Rows } from './rows.ts'
+import { copyPieces, cutRow, freeArrays, lengthOf, type Rows } from './rows.ts'
 
 interface HostPrompt extends ReadPrompt {
   pieces: readonly Piece[]
@@ -89,7 +89,9 @@ export function createHostCache({ spec, ...size }: Model & CacheSize, parts: Cac
       pieces = kept.map((from) => pieces[from]!)
     },
 
-    close() {},
+    close() {
+      freeArrays([...rows.keys, ...rows.values])
+    },
   }
 }
 
@@ -169,6 +171,7 @@ function resizeRows(
         }
       })
       which[index] = made
+      freeArrays([layer])
     })
   rows.capacity = capacity
 }

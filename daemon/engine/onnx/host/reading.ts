@@ -6,7 +6,7 @@ import { buildSampling } from '../decoder/sampling.ts'
 import type { Packing } from '../graph/ops.ts'
 import type { CompiledGraph, Data, Feeds, Runtime } from '../runtime/runtime.ts'
 import { type Piece, type Stretch, sharedLength, WORTHWHILE } from './kept.ts'
-import { copyPieces, cutRow, lengthOf, type Rows } from './rows.ts'
+import { copyPieces, cutRow, freeArrays, lengthOf, type Rows } from './rows.ts'
 
 /** With more rows, repacking the weights is cheap beside the product, and transposing its result costs more. */
 const FEW_ROWS = 48
@@ -16,12 +16,13 @@ export interface ReadingParts {
   weights: Feeds
   /** How the graph holds quantized blocks; undefined if they are fed in every run. */
   packing: Packing | undefined
-  /** Most tokens of one prompt read at once; PIECE_TOKENS by default. */
+  /** Most tokens of one prompt read at once; by default as `piecesFor` says. */
   pieceTokens?: number
 }
 
-/** The scores of attention take memory for each pair of a token that is read and one before it. */
 const PIECE_TOKENS = 1024
+/** Most scores of a piece's attention, one for each head and pair of a token that is read and one before it. */
+const PIECE_SCORES = 2 ** 24
 
 /**
  * The sampling graph for matmuls of `rows` rows. With packed blocks there is one graph for all sizes: they are fast for
@@ -86,13 +87,18 @@ export async function readPrompts(
   return prompts.map((prompt) => read.get(prompt)!)
 }
 
+/** How many tokens of a prompt of this length are read at once. */
+export function piecesFor(length: number, { heads }: Pick<DecoderSpec, 'heads'>): number {
+  return Math.max(1, Math.min(PIECE_TOKENS, Math.floor(PIECE_SCORES / (heads * length))))
+}
+
 /** Reads the beginning of a long prompt in pieces, up to the last one. Returns its past and what was read. */
 export async function readBeginning(
   { tokens, past }: Unread,
   spec: DecoderSpec,
   parts: ReadingParts,
 ): Promise<readonly Piece[]> {
-  const { pieceTokens = PIECE_TOKENS } = parts
+  const { pieceTokens = piecesFor(tokens.length, spec) } = parts
   let pieces = past
   for (let at = lengthOf(past); tokens.length - at > pieceTokens; at += pieceTokens) {
     const piece = { tokens: tokens.subarray(0, at + pieceTokens), past: pieces }
@@ -114,6 +120,7 @@ async function readAlike(
   const graph = await graphFor(prompts.length * length, spec, parts)
   const sizes = { batch: prompts.length, length, past: known.past }
   const out = await graph.run({ ...parts.weights, ...feeds, ...known.feeds }, sizes)
+  freeArrays(known.arrays)
   const layersOf = (name: string): Float32Array[] =>
     Array.from({ length: layers }, (_, layer) => out[`${name}.${layer}`]!)
   const rows: Rows = { capacity: length, keys: layersOf('newKeys'), values: layersOf('newValues') }
@@ -128,7 +135,7 @@ function pastFeeds(
   pasts: readonly (readonly Piece[])[],
   length: number,
   spec: DecoderSpec,
-): { feeds: Feeds; past: number } {
+): { feeds: Feeds; past: number; arrays: Float32Array[] } {
   const { layers, kvHeads, headWidth } = spec
   const lengths = pasts.map(lengthOf)
   const past = Math.max(...lengths)
@@ -144,7 +151,7 @@ function pastFeeds(
     feeds[`keys.${layer}`] = rows.keys[layer]!
     feeds[`values.${layer}`] = rows.values[layer]!
   }
-  return { feeds, past }
+  return { feeds, past, arrays: [...rows.keys, ...rows.values] }
 }
 
 /** The graph's inputs for the prompts from token `from` on, padded at the end. */

@@ -10,6 +10,11 @@ export interface Rows {
   values: Float32Array[]
 }
 
+/** Gives arrays' memory back at once. Otherwise it stays until the collector has found them: caches are large. */
+export function freeArrays(arrays: readonly Float32Array[]): void {
+  for (const { buffer } of arrays) (buffer as ArrayBuffer).transfer(0)
+}
+
 type Sizes = Pick<DecoderSpec, 'kvHeads' | 'headWidth'>
 
 /** A copy of the keys and values of a row's tokens `from` (inclusive) to `to` (exclusive). */
