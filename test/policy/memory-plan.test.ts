@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { ADAPTER_TARGETS, type DecoderSpec, parameterCount } from '../../daemon/engine/decoder.ts'
 import { KEPT_BYTES } from '../../daemon/engine/sampler.ts'
 import { memoryBudget } from '../../daemon/policy/memory-plan/budget.ts'
-import { hasRoomToMix, planMemory, type Wish } from '../../daemon/policy/memory-plan/choose.ts'
+import { hasRoomToMix, planMemory, slowness, type Wish } from '../../daemon/policy/memory-plan/choose.ts'
 import { estimateMemory } from '../../daemon/policy/memory-plan/estimate.ts'
 import { planText } from '../../daemon/policy/memory-plan/text.ts'
 import { type TrainingConfig, wishOf } from '../../daemon/policy/memory-plan/wish.ts'
@@ -57,15 +57,14 @@ test('all parameters where they fit, else the adapter, always within the budget'
   expect(plan({ budget: 200e9 })).toMatchObject({ adapter: undefined, microBatchTokens: 2048, slots: 64 })
   const small = plan({ budget: 8e9 })
   expect(small.adapter).toEqual(WISH.adapter)
-  let last = Number.POSITIVE_INFINITY
+  let last = Number.NEGATIVE_INFINITY
   for (let budget = 100e9; budget > 5e9; budget *= 0.8) {
-    const { estimate, microBatchTokens, slots, adapter, checkpointing } = plan({ budget })
-    expect(estimate.total).toBeLessThanOrEqual(budget)
-    // Less room never makes for more work at once, while the method stays.
-    if (adapter) {
-      const work = microBatchTokens * slots * (checkpointing ? Math.SQRT1_2 : 1)
-      expect(work).toBeLessThanOrEqual(last)
-      last = work
+    const chosen = plan({ budget })
+    expect(chosen.estimate.total).toBeLessThanOrEqual(budget)
+    // Less room never makes for a faster plan, while the method stays.
+    if (chosen.adapter) {
+      expect(slowness(chosen)).toBeGreaterThanOrEqual(last)
+      last = slowness(chosen)
     }
   }
 })
@@ -92,15 +91,53 @@ test('what cannot fit is refused with the numbers, and the nearest setting that 
   )
   expect(full.hint).toMatch(/This would fit: training.method = "lora"/)
 
-  const long = refusal({ budget: 6e9, work: { ...WISH.work, completion: 8192 } })
+  const long = refusal({ budget: 6e9, work: { ...WISH.work, completion: 24_576 } })
   const completion = Number(/model.max_completion_tokens = (\d+)/.exec(long.hint!)![1])
-  expect(completion).toBeLessThan(8192)
+  expect(completion).toBeLessThan(24_576)
   expect(() => plan({ budget: 6e9, work: { ...WISH.work, completion } })).not.toThrow()
   expect(() => plan({ budget: 6e9, work: { ...WISH.work, completion: completion * 2 } })).toThrow()
 
   const none = refusal({ budget: 1e9 })
   const gb = Number(/engine.memory_gb = ([\d.]+)/.exec(none.hint!)![1])
   expect(() => plan({ budget: gb * 1e9 })).not.toThrow()
+})
+
+/** Frozen weights of 4 bits. */
+const Q4: Pick<Wish, 'method' | 'base'> = {
+  method: 'lora',
+  base: { asked: 'q4', bytes: () => ({ all: 376e6, blocks: 375e6 }) },
+}
+
+test('groups of long answers fit: 8 of 512 tokens into 2.5 GB, 8 of 4096 into 6 GB', () => {
+  for (const [completion, budget] of [
+    [512, 2.5e9],
+    [4096, 6e9],
+  ] as const) {
+    const work = { ...WISH.work, prompt: 64, completion }
+    const { slots, packs } = plan({ ...Q4, budget, work })
+    expect(slots).toBeGreaterThanOrEqual(8)
+    expect(packs).toBe(true)
+  }
+})
+
+test('activations grow with the length of answers, not with its square', () => {
+  const of = (completion: number) => {
+    const size = { slots: 8, microBatchTokens: 128, checkpointing: true }
+    return estimateMemory(SPEC, { ...WISH.work, completion, ...size }).activations
+  }
+  expect(of(16_384)).toBeLessThan(2 * of(8192))
+  expect(of(8192)).toBeLessThan(2 * of(4096))
+})
+
+test('where memory is short, smaller micro-batches come before activations that are computed twice', () => {
+  const chosen = [20e9, 10e9, 6.5e9, 5e9].map((budget) => {
+    const { microBatchTokens, checkpointing, slots } = plan({ method: 'lora', budget })
+    return { microBatchTokens, checkpointing, slots }
+  })
+  const again = chosen.findIndex(({ checkpointing }) => checkpointing)
+  const smaller = chosen.findIndex(({ microBatchTokens }) => microBatchTokens < 2048)
+  expect(smaller).toBeGreaterThan(0)
+  expect(again).toBeGreaterThan(smaller)
 })
 
 test('the budget is the config’s, or else a share of the free memory, within a container’s limit', () => {

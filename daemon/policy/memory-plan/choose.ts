@@ -58,8 +58,18 @@ export interface MemoryPlan {
   conversation?: { limit: number; context: number }
 }
 
-/** Larger micro-batches gain nothing, because activations should stay in the processor's cache. */
-const MICRO_BATCHES = [2048, 1024, 512, 256, 128]
+/**
+ * Sizes of micro-batches, and the binary logarithm of the time that a step takes with each, 0 for the first: measured
+ * (docs/results/models.md) but the last, which goes on from them. Larger ones gain nothing, because activations should
+ * stay in the processor's cache.
+ */
+const MICRO_BATCHES = new Map([
+  [2048, 0],
+  [1024, 0.02],
+  [512, 0.18],
+  [256, 0.57],
+  [128, 1.2],
+])
 const SLOTS = [64, 32, 16, 8, 4, 1]
 /** With `auto`, having to go below this makes an adapter or a smaller base the better choice. */
 const ENOUGH = { microBatchTokens: 512, slots: 8 }
@@ -135,9 +145,9 @@ function waysOf({ method, adapter, base }: Wish): Way[] {
 
 type Size = Pick<MemoryPlan, 'microBatchTokens' | 'checkpointing' | 'slots' | 'packs'>
 
-/** Fastest first. All sizes grow together, because none of them helps much alone. */
+/** Fastest first. */
 function sizes({ microBatchTokens, base }: Wish, { base: precision }: Way): Size[] {
-  const batches = microBatchTokens > 0 ? [microBatchTokens] : MICRO_BATCHES
+  const batches = microBatchTokens > 0 ? [microBatchTokens] : [...MICRO_BATCHES.keys()]
   const hasBlocks = precision !== 'f32' && (base?.bytes(precision).blocks ?? 0) > 0
   const all = (hasBlocks ? [true, false] : [true]).flatMap((packs) =>
     [false, true].flatMap((checkpointing) =>
@@ -146,11 +156,16 @@ function sizes({ microBatchTokens, base }: Wish, { base: precision }: Way): Size
       ),
     ),
   )
-  // Recomputing activations costs a third more time, which is less than halving the micro-batch costs. Without packed
-  // blocks, sampling takes three times as long or more.
-  const cost = ({ microBatchTokens: tokens, checkpointing, slots, packs }: Size) =>
-    (checkpointing ? 0.5 : 0) + (packs ? 0 : 3) - Math.log2(tokens) - Math.log2(slots)
-  return all.sort((a, b) => cost(a) - cost(b) || b.microBatchTokens - a.microBatchTokens)
+  return all.sort((a, b) => slowness(a) - slowness(b) || b.microBatchTokens - a.microBatchTokens)
+}
+
+/**
+ * The binary logarithm of the time that work of this size takes. Recomputing activations costs a third more time.
+ * Without packed blocks, sampling takes three times as long or more.
+ */
+export function slowness({ microBatchTokens, checkpointing, slots, packs }: Size): number {
+  const ofBatches = MICRO_BATCHES.get(microBatchTokens) ?? 0
+  return ofBatches + (checkpointing ? 0.5 : 0) + (packs ? 0 : 3) - Math.log2(slots)
 }
 
 function planOf(

@@ -68,21 +68,25 @@ const FIT = {
   perWidth: 7,
   perQuery: 3.5,
   perFeedForward: 3.5,
+  /** Copies of the keys and values of prompts while they are read. */
+  readCopies: 2,
   /** Floats per head for each pair of a token and a token that it attends to. */
   perPair: 1.8,
+  /** Most bytes of scores that are computed at once, and arrays of them; see engine/onnx/decoder/parts.ts. */
+  scoreBytes: 134e6,
+  scores: 5,
   /** Arrays of logits alive at once, and the most rows and bytes of each; see engine/onnx/decoder/head.ts. */
   logits: 3,
   logitRows: 512,
   logitBytes: { usual: 168e6, checkpointing: 67e6 },
-  /** Copies of the cache while it is being read or enlarged. */
-  cacheCopies: 2,
   /** F32 tiles of quantized matrices in each engine that has no packed copy; see engine/onnx/ops/matrices.ts. */
   tiles: 67e6,
   /** Bytes of the sampler's packed copy per byte of blocks. */
   packed: 1.1,
 }
-/** Prompts read at once; see engine/decoding. */
+/** Prompts read at once, and prompts whose keys and values are kept beside the cache; see engine/decoding. */
 const PROMPTS_AT_ONCE = 16
+const PROMPTS_KEPT = 8
 
 export function estimateMemory(spec: DecoderSpec, work: Work): MemoryEstimate {
   const { adapter, ...plain } = spec
@@ -128,13 +132,17 @@ function tokensAtOnce({ prompt, completion, microBatchTokens }: Work): number {
 function activations(spec: DecoderSpec, work: Work): number {
   const tokens = tokensAtOnce(work)
   const { layers, vocabulary, heads } = spec
-  const pairs = work.prompt + work.completion
-  const perLayer = perToken(spec) + FIT.perPair * heads * pairs
-  const most = FIT.logitBytes[work.checkpointing ? 'checkpointing' : 'usual']
+  const pairs = heads * (work.prompt + work.completion)
+  const mode = work.checkpointing ? 'checkpointing' : 'usual'
+  const most = FIT.logitBytes[mode]
   const logits = FIT.logits * Math.min(FLOAT * Math.min(tokens, FIT.logitRows) * vocabulary, most)
+  // Scores that are computed in parts are not kept.
+  const isCut = FLOAT * tokens * pairs > FIT.scoreBytes
+  const perLayer = perToken(spec) + (isCut ? 0 : FIT.perPair * pairs)
+  const scores = isCut ? FIT.scores * FIT.scoreBytes : 0
   // With checkpointing, only the inputs of all layers are kept, and everything of one layer at a time.
   const kept = work.checkpointing ? layers * spec.width + perLayer : layers * perLayer
-  return FLOAT * tokens * kept + logits
+  return FLOAT * tokens * kept + logits + scores
 }
 
 function perToken({ width, heads, kvHeads, headWidth, feedForward, adapter }: DecoderSpec): number {
@@ -147,10 +155,11 @@ function cache(spec: DecoderSpec, work: Work): number {
   const { prompt, completion, microBatchTokens } = work
   const { layers, kvHeads, headWidth, vocabulary, width, feedForward } = spec
   const slots = work.slots + (work.served ?? 0)
-  const kept = slots * (prompt + completion) * layers * 2 * kvHeads * headWidth
+  const perToken = layers * 2 * kvHeads * headWidth
   const read = Math.max(prompt, Math.min(PROMPTS_AT_ONCE * prompt, microBatchTokens))
+  const kept = (slots * (prompt + completion) + PROMPTS_KEPT * prompt + FIT.readCopies * read) * perToken
   const reading = read * (4 * width + 3 * feedForward)
-  return FLOAT * (FIT.cacheCopies * kept + reading + 2 * slots * vocabulary)
+  return FLOAT * (kept + reading + 2 * slots * vocabulary)
 }
 
 function count(shapes: ReadonlyMap<string, readonly number[]>): number {

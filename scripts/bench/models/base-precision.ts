@@ -4,7 +4,7 @@
 // plan's estimate, and the processor time of both. Weights are random; memory and time do not depend on them.
 //
 //   node --import tsx scripts/bench/models/base-precision.ts [--only SmolLM2-135M] [--precisions q4] [--prompt 64]
-//     [--completion 512] [--rows 8] [--trained 1] [--micro 512] [--memory 2.5] [--unpacked] [--json]
+//     [--completion 512] [--rows 8] [--trained 1] [--micro 512] [--memory 2.5] [--threads 2] [--unpacked] [--json]
 //
 // --rows: completions of a prompt. --trained: how many of them the step trains on, all by default: with one micro-batch
 // each, two have the same peak as eight. --micro: tokens of a micro-batch. --memory: the plan chooses the settings for so
@@ -77,6 +77,7 @@ const { values: flags } = parseArgs({
     trained: { type: 'string' },
     micro: { type: 'string', default: '512' },
     memory: { type: 'string' },
+    threads: { type: 'string', default: '1' },
     unpacked: { type: 'boolean', default: false },
     child: { type: 'string' },
     json: { type: 'boolean', default: false },
@@ -169,7 +170,7 @@ async function measured(name: string, precision: Precision): Promise<Measured> {
   const baseBytes = precision === 'f32' ? undefined : { all: sizeOf(all), blocks: sizeOf(blocks) }
   const { microBatchTokens, checkpointing, packs, slots } = settingsFor(spec, adapter, baseBytes)
   const random = randomStream(2, 'tokens')
-  const options = { threads: 1, microBatchTokens, checkpointing, packs }
+  const options = { threads: Number(flags.threads), microBatchTokens, checkpointing, packs }
   const [sampler, trainer] = [createOnnxEngine(options), createOnnxEngine(options)]
   const model = {
     spec,

@@ -19,6 +19,7 @@ import {
   swapLast,
   transpose,
 } from '../graph/ops.ts'
+import type { BiasOf } from './bias.ts'
 import { softCap } from './blocks.ts'
 
 /** Queries multiplied by the scale of attention scores. */
@@ -35,21 +36,26 @@ export function scoresOf(queries: Value, keys: Value, { attentionSoftCap }: Deco
 export interface Causality {
   ranges: readonly Range[]
   /** Bias [B or 1, 1, queries of the part, keys up to its end] of a part's scores. */
-  biasOf(range: Range): Value
+  biasOf: BiasOf
 }
 
 /** The causality of each layer: its window decides the bias. A whole sequence's bias is made once for all layers. */
 export function causalities(
   spec: DecoderSpec,
   ranges: readonly Range[],
-  biasOf: (range: Range, window: number | undefined) => Value,
+  biasFor: (window: number | undefined) => BiasOf,
 ): (layer: number) => Causality {
-  const made = new Map<number | undefined, Value>()
+  const made = new Map<number | undefined, BiasOf>()
   return (layer) => {
     const window = windowOf(spec, layer)
-    if (ranges.length > 1) return { ranges, biasOf: (range) => biasOf(range, window) }
-    if (!made.has(window)) made.set(window, biasOf(ranges[0]!, window))
-    return { ranges, biasOf: () => made.get(window)! }
+    let biasOf = made.get(window)
+    if (!biasOf) {
+      const ofEach = biasFor(window)
+      const whole = ranges.length === 1 ? ofEach(ranges[0]!) : undefined
+      biasOf = (range) => whole ?? ofEach(range)
+      made.set(window, biasOf)
+    }
+    return { ranges, biasOf }
   }
 }
 

@@ -39,12 +39,12 @@ export function groupHidden(
 ): Value {
   const { groups, prefix, segment } = ANY_BATCH
   const positionsOfSegments = slice(inputs.positions, 0, 0, SEGMENT_ROWS)
-  const ofSegments = causalities(spec, rangesOf(graph, segment, 'segments', segmentParts), (range, window) =>
-    segmentBias(inputs.prefixBias, range, window),
+  const segmentRanges = rangesOf(graph, segment, 'segments', segmentParts)
+  const ofSegments = causalities(spec, segmentRanges, (window) =>
+    segmentBias(inputs.prefixBias, segmentRanges, window),
   )
-  const ofPrefixes = causalities(spec, rangesOf(graph, prefix, 'prefixes', prefixParts), (range, window) =>
-    causalBias(graph, prefix, range, window),
-  )
+  const prefixRanges = rangesOf(graph, prefix, 'prefixes', prefixParts)
+  const ofPrefixes = causalities(spec, prefixRanges, (window) => causalBias(graph, prefixRanges, window))
   const { segments, prefixes } = inputs
   const parts = [segments, prefixes]
 

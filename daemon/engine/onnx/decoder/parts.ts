@@ -15,11 +15,10 @@ export interface Parts {
   prefixes: number
 }
 
-/** Most bytes of one part's logits and scores. Smaller parts take less memory but read the other factor more often. */
-const PART_BYTES = {
-  usual: { logits: 160 * 2 ** 20, scores: 64 * 2 ** 20 },
-  short: { logits: 64 * 2 ** 20, scores: 32 * 2 ** 20 },
-}
+/** Most bytes of one part's logits. Smaller parts take less memory but read the output matrix more often. */
+const LOGIT_BYTES = { usual: 160 * 2 ** 20, short: 64 * 2 ** 20 }
+/** Most bytes of one part's scores. Each part has nodes of its own in every layer, and large graphs compile slowly. */
+const SCORE_BYTES = 128 * 2 ** 20
 const FLOAT = 4
 
 /** The parts of a micro-batch, and the sizes that a graph with these parts is run with. */
@@ -29,13 +28,12 @@ export function partsFor(
   { isShort = false }: { isShort?: boolean | undefined } = {},
 ): { parts: Parts; sizes: Bindings } {
   const { groups, rows, prefix, segment } = shape
-  const most = PART_BYTES[isShort ? 'short' : 'usual']
   const lengths = { head: 1 + shape.segmentTokens, segments: segment, prefixes: prefix }
   const bytesOfScores = FLOAT * groups * heads
   const parts = {
-    head: partsOf(lengths.head, FLOAT * lengths.head * vocabulary, most.logits),
-    segments: partsOf(segment, bytesOfScores * rows * segment * (prefix + segment), most.scores),
-    prefixes: partsOf(prefix, bytesOfScores * prefix * prefix, most.scores),
+    head: partsOf(lengths.head, FLOAT * lengths.head * vocabulary, LOGIT_BYTES[isShort ? 'short' : 'usual']),
+    segments: partsOf(segment, bytesOfScores * rows * segment * (prefix + segment), SCORE_BYTES),
+    prefixes: partsOf(prefix, bytesOfScores * prefix * prefix, SCORE_BYTES),
   }
   return { parts, sizes: { ...shape, ...partSizes(lengths, parts) } }
 }

@@ -47,9 +47,8 @@ export function buildSampling(spec: DecoderSpec, { hasPast, ...stored }: Samplin
   const last = graph.input('last', 'int32', [batch])
   const pastOf = hasPast ? declarePast(graph, spec) : () => undefined
   const farthest = hasPast ? plus(PAST, length) : length
-  const causalityOf = causalities(spec, [{ from: 0, to: length }], (range, window) =>
-    causalBias(graph, length, range, window),
-  )
+  const whole = [{ from: 0, to: length }]
+  const causalityOf = causalities(spec, whole, (window) => causalBias(graph, whole, window))
   let x = embed(parameters, spec, tokens)
   for (let layer = 0; layer < spec.layers; layer++) {
     const normed = inputNorm(parameters, spec, layer, x)
