@@ -72,9 +72,9 @@ const FIT = {
   readCopies: 2,
   /** Floats per head for each pair of a token and a token that it attends to. */
   perPair: 1.8,
-  /** Most bytes of scores that are computed at once, and arrays of them; see engine/onnx/decoder/parts.ts. */
+  /** Most bytes of scores that are computed at once, and arrays of a part's; see engine/onnx/decoder/parts.ts. */
   scoreBytes: 134e6,
-  scores: 5,
+  scores: 10,
   /** Arrays of logits alive at once, and the most rows and bytes of each; see engine/onnx/decoder/head.ts. */
   logits: 3,
   logitRows: 512,
@@ -137,9 +137,11 @@ function activations(spec: DecoderSpec, work: Work): number {
   const most = FIT.logitBytes[mode]
   const logits = FIT.logits * Math.min(FLOAT * Math.min(tokens, FIT.logitRows) * vocabulary, most)
   // Scores that are computed in parts are not kept.
-  const isCut = FLOAT * tokens * pairs > FIT.scoreBytes
+  const all = FLOAT * tokens * pairs
+  const isCut = all > FIT.scoreBytes
   const perLayer = perToken(spec) + (isCut ? 0 : FIT.perPair * pairs)
-  const scores = isCut ? FIT.scores * FIT.scoreBytes : 0
+  const parts = 2 ** Math.ceil(Math.log2(all / FIT.scoreBytes))
+  const scores = isCut ? (FIT.scores * all) / parts : 0
   // With checkpointing, only the inputs of all layers are kept, and everything of one layer at a time.
   const kept = work.checkpointing ? layers * spec.width + perLayer : layers * perLayer
   return FLOAT * tokens * kept + logits + scores

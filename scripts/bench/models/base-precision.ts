@@ -1,7 +1,8 @@
 // What training an adapter takes with frozen weights of 32, 16, 8 and 4 bits, and with answers of any length. For each
 // shape and precision, a child process starts as a node does (daemon/platform/lean.ts), opens a sampler and a trainer,
-// writes rollouts, takes a LoRA step while it writes the next, and reports its peak resident memory beside the memory
-// plan's estimate, and the processor time of both. Weights are random; memory and time do not depend on them.
+// writes rollouts, takes a LoRA step while it writes others, again and again until the step is done, and reports its peak
+// resident memory beside the memory plan's estimate, and the processor time of both. Weights are random; memory and time
+// do not depend on them.
 //
 //   node --import tsx scripts/bench/models/base-precision.ts [--only SmolLM2-135M] [--precisions q4] [--prompt 64]
 //     [--completion 512] [--rows 8] [--trained 1] [--micro 512] [--memory 2.5] [--threads 2] [--unpacked] [--json]
@@ -9,9 +10,7 @@
 // --rows: completions of a prompt. --trained: how many of them the step trains on, all by default: with one micro-batch
 // each, two have the same peak as eight. --micro: tokens of a micro-batch. --memory: the plan chooses the settings for so
 // many GB instead. --unpacked: without the sampler's packed copy of blocks. Of a completion, the last 64 tokens are
-// written, after a prompt that stands for the others: the cache is as full, and it takes no hours. On a machine so slow
-// that a step takes more than two minutes, the sampler gives its copy back meanwhile (engine/onnx/runtime/resting.ts), and
-// the peak is too low.
+// written, after a prompt that stands for the others: the cache is as full, and it takes no hours.
 
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -211,7 +210,14 @@ async function measured(name: string, precision: Precision): Promise<Measured> {
   // A short step first, which makes the optimizer's moments: later steps have them beside their activations.
   await trainer.train({ ...step, sequences: [{ ...sequences[0]!, completion: prompt.slice(0, 4) }] })
   const began = processorSeconds()
-  const [{ applied }] = await Promise.all([trainer.train({ ...step, sequences }), write()])
+  let isTrained = false
+  const training = trainer.train({ ...step, sequences }).finally(() => {
+    isTrained = true
+  })
+  // As in a node, the sampler holds its memory until the step's end.
+  let writes = 0
+  for (; !isTrained; writes++) await write()
+  const { applied } = await training
   if (!applied) throw new Error('the step was not finite')
   const stepped = processorSeconds()
   await policy.advance(1)
@@ -224,7 +230,7 @@ async function measured(name: string, precision: Precision): Promise<Measured> {
     ...{ name, precision, peak, writingPeak, estimate: total, how, weights: sizeOf(all) },
     generateSeconds: wrote - started,
     // Less the writing that ran beside it.
-    stepSeconds: stepped - began - (wrote - started),
+    stepSeconds: stepped - began - writes * (wrote - started),
   }
 }
 
