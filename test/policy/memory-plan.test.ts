@@ -210,7 +210,7 @@ test('conversations are planned for 2048 tokens, or the model’s context if tha
 test('the limit of conversations grows with memory up to the context, and costs no method and no sequences', () => {
   const conversation = { least: 2048, most: 32_768, context: 32_768 }
   let last = 0
-  for (let budget = 5e9; budget < 400e9; budget *= 1.3) {
+  for (let budget = 6e9; budget < 400e9; budget *= 1.3) {
     const least = plan({ budget, conversation: { ...conversation, most: 2048 } })
     const longest = plan({ budget, conversation })
     const limit = longest.conversation!.limit
