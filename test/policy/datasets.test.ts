@@ -82,6 +82,8 @@ test('what was fetched is not asked for again, also without a network', async ()
   const asked = hub.requests.length
   expect(await find({}, { HF_HUB_OFFLINE: '1' })).toEqual(first)
   expect(hub.requests).toHaveLength(asked)
+  await find({ part: { split: 'train', subset: 'socratic' } })
+  expect(hub.requests[asked]!.path).toBe(`/api/datasets/org/sums/revision/${COMMIT}`)
   await expect(
     find({ part: { subset: 'main', split: 'test' } }, { HF_HUB_OFFLINE: '1' }),
   ).rejects.toMatchObject({

@@ -62,7 +62,8 @@ async function find(
   const hub = hubOf(reference)
   const root = cacheRoot(env, homedir)
   const repository = repositoryFolder(root, hub.name, 'datasets')
-  const there = await kept(repository, hub, part, parts)
+  const pinned = await pinnedCommit(repository, hub, parts)
+  const there = pinned && (await kept({ repository, hub, commit: pinned, part }, parts))
   if (there) return there
   if (/^(1|true|yes|on)$/i.test(env.HF_HUB_OFFLINE ?? ''))
     throw new WaggleError(
@@ -74,7 +75,13 @@ async function find(
     )
   const base = checkedEndpoint(env.HF_ENDPOINT || undefined)
   const fetch = createHubFetch({ endpoint: base, token: hubToken(env, homedir), signal }, parts)
-  const { commit, listed, card } = await lookUp('datasets', hub, base, fetch)
+  const { commit, listed, card } = await lookUp(
+    'datasets',
+    // Another split comes from the same commit.
+    { ...hub, revision: pinned ?? hub.revision },
+    base,
+    fetch,
+  )
   const all = allowedFiles(listed, DATASET_FILES)
   const chosen = chooseFiles(part, { listed: all.map(({ name }) => name), told: card })
   if ('problem' in chosen)
@@ -127,13 +134,9 @@ const record = z.array(z.string().regex(DATASET_FILES[0]![0])).min(1).max(10_000
 
 /** What an earlier download chose, if all of it is still there. */
 async function kept(
-  repository: string,
-  hub: HubReference,
-  part: Part,
+  { repository, hub, commit, part }: { repository: string; hub: HubReference; commit: string; part: Part },
   parts: DownloadParts,
 ): Promise<FoundDataset | undefined> {
-  const commit = await pinnedCommit(repository, hub, parts)
-  if (commit === undefined) return undefined
   const text = await readFile(recordPath(repository, commit, part), 'utf8').catch(() => undefined)
   if (text === undefined) return undefined
   let files: string[] | undefined
