@@ -15,10 +15,10 @@ import { malformed, WireFault } from './fault.ts'
 import { peerIdOf } from './peer-id.ts'
 
 export const MAJOR = 1
-/** Version of the whole protocol; 1.1, 1.2 and 1.3 each added a protocol for streams. */
-export const MINOR = 3
+/** Version of the whole protocol; 1.1, 1.2 and 1.3 each added a protocol for streams, 1.4 a field to receipts. */
+export const MINOR = 4
 /** Version of frames: the last minor that changed a body's schema. */
-export const SCHEMA_MINOR = 0
+export const SCHEMA_MINOR = 4
 export const HEADER_BYTES = 100
 const MAGIC = 0x57
 const DOMAIN = Buffer.from('waggle/frame\0')
@@ -47,9 +47,10 @@ export interface Frame {
   bytes: Uint8Array
 }
 
-export function sealFrame(kind: Kind, body: Uint8Array, signer: Signer): Uint8Array {
+/** `minor`: the first version that has all fields of the body. */
+export function sealFrame(kind: Kind, body: Uint8Array, signer: Signer, minor = 0): Uint8Array {
   const frame = new Uint8Array(HEADER_BYTES + body.length)
-  frame.set([MAGIC, MAJOR, SCHEMA_MINOR, kind])
+  frame.set([MAGIC, MAJOR, minor, kind])
   frame.set(signer.publicKey, 4)
   frame.set(body, HEADER_BYTES)
   frame.set(signer.sign(signedPart(frame)), 36)

@@ -34,7 +34,7 @@ import {
   RECEIPT_PROTOCOL,
   STATE_PROTOCOL,
 } from '../../protocol/wire/index.ts'
-import { receipt as described } from '../../test/protocol/wire/receipts.ts'
+import { newReceipt as described } from '../../test/protocol/wire/receipts.ts'
 import { draft, freshIdentity, startNode, stopNodes, sums, until } from '../../test/swarm/helpers.ts'
 import {
   GOSSIP,

@@ -22,7 +22,7 @@ import { createTransfers } from '../heads/transfers.ts'
 /** An audit asks for a receipt and four times for bytes. */
 const REQUESTS = { perSecond: 1, burst: 32 }
 /** A receipt is given to all who ask within this time, so that what is behind it need not be kept for many. */
-const FRESH_MS = 60_000
+const FRESH_MS = 20_000
 /** Nothing waits longer for the bytes behind one hash. */
 const FETCH_MS = 300_000
 

@@ -2,20 +2,22 @@
 // every machine.
 
 import { packBeside } from '../heads/exchange.ts'
-import type { Vector } from '../heads/vector.ts'
+import { distance, norm, type Vector } from '../heads/vector.ts'
 import { hashOf } from './state.ts'
 
-/** SHA-256 of the head of these weights. `lost`: what rounding had lost before; nothing if it is undefined. */
-export function headHash({
-  weights,
-  origin,
-  lost,
-}: {
-  weights: Vector
-  origin: Vector
-  lost: Vector | undefined
-}): string {
-  return hashOf(packBeside(weights, origin, lost?.slice() ?? new Float32Array(weights.length)))
+/**
+ * Rounding to eight bits loses at most 1/254 of a block's largest value in each of its 64 values, so 3.2 % of the
+ * distance from the origin. A head made after a much longer one may have lost a little more.
+ */
+const MOST_LOST = 0.05
+
+/** Whether these weights give the head of this SHA-256. `lost`: what rounding had lost before; nothing if undefined. */
+export function isHeadOf(
+  hash: string,
+  { weights, origin, lost }: { weights: Vector; origin: Vector; lost: Vector | undefined },
+): boolean {
+  if (lost && norm(lost) > MOST_LOST * distance(weights, origin)) return false
+  return hashOf(packBeside(weights, origin, lost?.slice() ?? new Float32Array(weights.length))) === hash
 }
 
 /**

@@ -12,6 +12,7 @@ import { readCbor, type Value, type Writable, writeCbor } from '../cbor.ts'
 import { malformed } from '../fault.ts'
 import { digestIn, Fields, list, peerIn } from '../fields.ts'
 import { authorOf, type Frame, KIND, type Signer, sealFrame } from '../frame.ts'
+import { packDoubles, unpackDoubles } from '../pack.ts'
 import { MAX_BATCH_BYTES } from './batch.ts'
 
 export const RECEIPT_PROTOCOL = '/waggle/receipt/1'
@@ -50,8 +51,16 @@ export interface ReceiptStep {
   batch?: { hash: string; size: number }
   /** Why nobody else can compute the step. */
   closed?: string
-  /** Heads that were averaged in since the step before. */
-  joined: readonly { author: string; hash: string }[]
+  /** Heads that were averaged in since the step before, in order. */
+  joined: readonly JoinedInReceipt[]
+}
+
+export interface JoinedInReceipt {
+  author: string
+  /** Of the head's bytes. */
+  hash: string
+  /** Since 1.4: the share of (head - beside) that was added to the weights. */
+  added?: { share: number /** Weights of the author: SHA-256. */; beside: string }
 }
 
 /** How the author's head follows from its weights: packed, with what rounding had lost before. */
@@ -93,7 +102,8 @@ export function encodeReceipt(receipt: Omit<Receipt, 'author'>, signer: Signer):
       },
     }),
   }
-  return sealFrame(KIND.receipt, writeCbor(body), signer)
+  const isNew = steps.some(({ joined }) => joined.some(({ added }) => added))
+  return sealFrame(KIND.receipt, writeCbor(body), signer, isNew ? 4 : 0)
 }
 
 function stepBody({ version, before, after, groups, batch, closed, joined }: ReceiptStep): Writable {
@@ -102,12 +112,19 @@ function stepBody({ version, before, after, groups, batch, closed, joined }: Rec
     packed(weights),
     packed(moments),
   ]
+  const newest = joined.slice(-MAX_JOINED_HEADS)
+  const added = newest.flatMap((one) => one.added ?? [])
   return {
     ...{ version, before: state(before), after: state(after) },
     groups: groups.map(({ id, author }) => [packed(id), author ?? null]),
     ...(batch && { batch: packed(batch.hash), size: batch.size }),
     ...(closed !== undefined && { closed: closed.slice(0, MAX_REASON_CHARS) }),
-    joined: joined.slice(-MAX_JOINED_HEADS).map(({ author, hash }) => [author, packed(hash)]),
+    joined: newest.map(({ author, hash }) => [author, packed(hash)]),
+    // Of all or of none.
+    ...(added.length > 0 &&
+      added.length === joined.length && {
+        added: added.map(({ share, beside }) => [packDoubles([share]), packed(beside)]),
+      }),
   }
 }
 
@@ -143,6 +160,12 @@ function readHead(fields: Fields): ReceiptHead {
 }
 
 function readStep(fields: Fields): ReceiptStep {
+  const joined = list(fields.get('joined'), 0, MAX_JOINED_HEADS).map((one) => {
+    const [author, head] = list(one, 2, 2)
+    return { author: peerIn(author), hash: digestIn(head) }
+  })
+  const added = fields.get('added')
+  const all = added === undefined ? undefined : list(added, joined.length, joined.length).map(readAdded)
   const hash = fields.optionalDigest('batch')
   const closed = fields.get('closed')
   if ((hash === undefined) === (closed === undefined)) throw malformed('either a batch or why there is none')
@@ -155,13 +178,15 @@ function readStep(fields: Fields): ReceiptStep {
     groups: list(fields.get('groups'), 0, MAX_RECEIPT_GROUPS).map(readGroup),
     ...(hash !== undefined && { batch: { hash, size: fields.integer('size', 1, MAX_BATCH_BYTES) } }),
     ...(closed !== undefined && { closed }),
-    joined: list(fields.get('joined'), 0, MAX_JOINED_HEADS).map((one) => {
-      const [author, head] = list(one, 2, 2)
-      return { author: peerIn(author), hash: digestIn(head) }
-    }),
+    joined: joined.map((one, i) => (all ? { ...one, added: all[i]! } : one)),
   }
   fields.end()
   return step
+}
+
+function readAdded(value: Value): NonNullable<JoinedInReceipt['added']> {
+  const [share, beside] = list(value, 2, 2)
+  return { share: unpackDoubles(share, 1)[0]!, beside: digestIn(beside) }
 }
 
 function readState(value: Value | undefined): StateHashes {

@@ -208,8 +208,8 @@ describe('versions', () => {
       temperature: 7,
       rollouts: [{ ...rollout, flavour: [1, { deep: true }] }, rollout],
     }
-    expect(faultOf(framed(extended, 1))).toBeUndefined()
-    expect(isAuthentic(openFrame(framed(extended, 1), MAX_GOSSIP_BYTES))).toBe(true)
+    expect(faultOf(framed(extended, 5))).toBeUndefined()
+    expect(isAuthentic(openFrame(framed(extended, 5), MAX_GOSSIP_BYTES))).toBe(true)
     expect(faultOf(framed(extended, 0))).toMatchObject({ reason: 'schema', verdict: 'reject' })
   })
 })

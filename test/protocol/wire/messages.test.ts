@@ -40,7 +40,7 @@ import {
 } from '../../../protocol/wire/index.ts'
 import { mutate, seeded } from './arbitrary.ts'
 import { testSigner } from './cases.ts'
-import { batch, receipt } from './receipts.ts'
+import { batch, newReceipt, receipt } from './receipts.ts'
 
 function fixture(name: string): Buffer {
   const text = readFileSync(new URL(`fixtures/${name}.hex`, import.meta.url), 'utf8')
@@ -113,10 +113,15 @@ const MESSAGES: Record<
     read: decodeReceiptRequest,
     value: { bytes: head.hash, from: 3 },
   },
-  'hello-1.3': {
+  'receipt-1.4': {
+    written: () => encodeReceipt(newReceipt, testSigner()),
+    read: (bytes) => decodeReceipt(openFrame(bytes, MAX_RECEIPT_BYTES)),
+    value: { ...newReceipt, author: peerId },
+  },
+  'hello-1.4': {
     written: () => encodeHello({ ...rules, contacts }),
     read: decodeHello,
-    value: { ...rules, contacts, protocol: [1, 3] },
+    value: { ...rules, contacts, protocol: [1, 4] },
   },
   'state-request': {
     written: () => encodeStateRequest({ name: 'skill/book-of-2', version: 3 }),
@@ -182,6 +187,7 @@ test.each([
   ['1.0', 'hello', [1, 0]],
   ['1.1', 'hello-1.1', [1, 1]],
   ['1.2', 'hello-1.2', [1, 2]],
+  ['1.3', 'hello-1.3', [1, 3]],
 ])('the hello of %s is read', (_, name, protocol) => {
   expect(decodeHello(fixture(name))).toEqual({ ...rules, contacts, protocol })
 })

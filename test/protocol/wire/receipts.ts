@@ -95,3 +95,12 @@ export const receipt: Omit<Receipt, 'author'> = {
   head: { hash: hash(11), weights: hash(3), lost: hash(12) },
   createdAt: 1_700_000_000_000,
 }
+
+/** As from 1.4 on: it says how heads were averaged in. */
+export const newReceipt: typeof receipt = {
+  ...receipt,
+  steps: receipt.steps.map((step) => ({
+    ...step,
+    joined: step.joined.map((one) => ({ ...one, added: { share: 1 / 3, beside: hash(1) } })),
+  })),
+}

@@ -31,7 +31,7 @@ import {
   writeCbor,
 } from '../../../protocol/wire/index.ts'
 import { testSigner } from '../../protocol/wire/cases.ts'
-import { receipt as described } from '../../protocol/wire/receipts.ts'
+import { newReceipt, receipt as oldReceipt } from '../../protocol/wire/receipts.ts'
 import { draft, startNode, stopNodes, sums, until, worldClock } from '../helpers.ts'
 import { signedGroup } from '../hostile/attacker.ts'
 import { hex, type Party, recordedIdentity, type Session, startParty, unhex } from './session.ts'
@@ -193,8 +193,9 @@ describe.each(sessions.filter(([, { head }]) => head))(
 
 describe.each(sessions.filter(([, { receipt }]) => receipt))(
   'a node of version %s',
-  (_, { receipt: recorded, hello }) => {
+  (_, { minor, receipt: recorded, hello }) => {
     const { questions, receipt, bytes, asked } = recorded!
+    const described = minor < 4 ? oldReceipt : newReceipt
     const lineage = 'ab'.repeat(32)
 
     test('gives its receipt and the bytes behind it to this node', async () => {
@@ -223,7 +224,7 @@ describe.each(sessions.filter(([, { receipt }]) => receipt))(
       const node = await startNode({ tasks })
       const peer = await party({ [HELLO_PROTOCOL]: () => [unhex(hello.answer)] })
       await peer.connect(node.address)
-      node.swarm.receipts.tell({ offer: () => described, bytes: async () => unhex(asked) })
+      node.swarm.receipts.tell({ offer: () => newReceipt, bytes: async () => unhex(asked) })
       const [told] = await peer.ask(RECEIPT_PROTOCOL, [unhex(questions[0]!)], 1)
       expect(decodeReceipt(openFrame(told!, MAX_RECEIPT_BYTES)).author).toBe(node.swarm.peerId)
       const [got] = await peer.ask(RECEIPT_PROTOCOL, [unhex(questions[1]!)], 1)
