@@ -38,7 +38,7 @@ export interface CoreParts extends Omit<LearnerParts, 'cost' | 'restore'> {
 }
 
 export interface NodeCore {
-  readonly learner: Pick<Learner, 'isKnown' | 'isUnknown' | 'sharing' | 'state'>
+  readonly learner: Pick<Learner, 'isKnown' | 'isUnknown' | 'odds' | 'sharing' | 'state'>
   /** Call when a round of own prompts has been generated, before `onOwnGroup`. `cost`: compute, in any unit. */
   onRound(round: { cost: number }): void
   /** Takes a verified own group and keeps it if it is useful. `isShared`: whether to publish it to peers. */

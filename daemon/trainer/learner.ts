@@ -53,6 +53,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       return isTaken
     },
 
+    odds: authors.odds,
     isUnknown: weights.isUnknown,
     isKnown: weights.isKnown,
 

@@ -8,6 +8,7 @@ import { createEventLog } from '../../daemon/control/journal/event-log.ts'
 import { createJournal } from '../../daemon/control/journal/journal.ts'
 import { createShowcase } from '../../daemon/control/journal/showcase.ts'
 import type { NodeCore } from '../../daemon/core/core.ts'
+import type { Engine } from '../../daemon/engine/engine.ts'
 import { openCore } from '../../daemon/node/core.ts'
 import { trainingFacts } from '../../daemon/node/facts/training-facts.ts'
 import { openHeads } from '../../daemon/node/heads/open.ts'
@@ -30,6 +31,7 @@ import { createExchange, type Exchange } from '../../daemon/swarm/exchange.ts'
 import type { Swarm } from '../../daemon/swarm/index.ts'
 import { openPeerDatastore } from '../../daemon/swarm/libp2p/datastore.ts'
 import { Notices } from '../../daemon/swarm/notices.ts'
+import type { Ladder } from '../../daemon/trainer/audit/ladder.ts'
 import { tokensIn } from '../../daemon/trainer/batch/prompt-mix.ts'
 import { restoreNode } from '../../daemon/trainer/checkpoints/checkpointing.ts'
 import { createTrainingRecord } from '../../daemon/trainer/checkpoints/training-record.ts'
@@ -37,13 +39,14 @@ import { createTrainedOn } from '../../daemon/trainer/trained-on.ts'
 import { type Alert, NO_PHASES } from '../../protocol/api/index.ts'
 import { setUp as openHost } from '../host/setup.ts'
 import { SimulatedDisk, type Survival } from '../store/simulated-disk.ts'
+import { openSimulatedAudits, openSimulatedRounds } from './audits.ts'
 import { type Checks, createChecks, hexOf, type Truth } from './checks.ts'
 import { authenticityOf, identityFrom, type Signatures } from './identity.ts'
 import { createLogLevel } from './log-level.ts'
 import { createGossip, type Net } from './net.ts'
 import { type DiskTrouble, type Life, nodeDisk } from './node-disk.ts'
-import { codec, createTabularEngine, even, MAX_TOKENS, model, SPEC, skillOf } from './policy.ts'
-import { EPOCH, randomOf, type World } from './world.ts'
+import { blankWeights, codec, createTabularEngine, even, MAX_TOKENS, model, SPEC, skillOf } from './policy.ts'
+import { EPOCH, type Random, randomOf, type World } from './world.ts'
 
 const POOL_GROUPS = 32
 const SAMPLE_MS = 5000
@@ -63,7 +66,11 @@ export interface Planted {
   level?(level: LevelStore): LevelStore
   exchange?(exchange: Exchange): void
   pool?(pool: Pool): Pool
+  /** The skill that it says a step has led to. */
+  forge?: Forge
 }
+
+export type Forge = (step: { before: number; after: number; time: number; random: Random }) => number
 
 export interface NodeOptions {
   name: string
@@ -72,6 +79,30 @@ export interface NodeOptions {
   planted?: Planted
   signatures: Signatures
   settings?: Config
+  /** Nobody is trusted but by `settings.swarm.trust`. */
+  isPublic?: boolean
+}
+
+/** An engine whose steps lead elsewhere. */
+function forging(
+  engine: Engine,
+  forge: Forge | undefined,
+  now: () => Pick<Parameters<Forge>[0], 'time' | 'random'>,
+): Engine {
+  if (!forge) return engine
+  const lie = async <Report>(call: () => Promise<Report>): Promise<Report> => {
+    const before = skillOf(await engine.weights())
+    const report = await call()
+    const after = skillOf(await engine.weights())
+    const said = after === before ? after : forge({ ...now(), before, after })
+    if (said !== after) await engine.setWeights(blankWeights(said))
+    return report
+  }
+  return {
+    ...engine,
+    train: (request) => lie(() => engine.train(request)),
+    step: (request) => lie(() => engine.step(request)),
+  }
 }
 
 export type HonestNode = ReturnType<typeof createHonestNode>
@@ -83,6 +114,7 @@ interface Living extends Life {
   /** Of the weights that it writes rollouts with; the trainer may have some that are only tried. */
   skill(): Promise<number>
   alerts(): readonly Alert[]
+  ladder: Ladder
   onGossip(from: string, data: Uint8Array): void
   answer(
     from: string,
@@ -92,7 +124,7 @@ interface Living extends Life {
 }
 
 export function createHonestNode(
-  { name, joined = new Set(), planted = {}, signatures, settings = config }: NodeOptions,
+  { name, joined = new Set(), planted = {}, signatures, settings = config, isPublic = false }: NodeOptions,
   { world, net, truth }: { world: World; net: Net; truth: Truth },
 ) {
   const random = world.random(`node ${name}`)
@@ -102,6 +134,7 @@ export function createHonestNode(
   truth.wrote.set(self, new Set())
   truth.heads.set(self, new Set())
   const headRandom = world.random(`heads of ${name}`)
+  const auditRandom = world.random(`audits of ${name}`)
   const checks: Checks = createChecks(
     { name, self, maxStaleness: settings.training.max_staleness },
     { world, truth },
@@ -251,7 +284,9 @@ export function createHonestNode(
     const paced = (ms: number) => sleep(ms * weather.slowness * random.between(0.7, 1.3))
     const times = { generateMs: 3000, trainMs: 200 }
     const sampler = createTabularEngine(times, { sleep: paced, trouble })
-    const tabular = createTabularEngine(times, { sleep: paced, trouble })
+    const tabular = forging(createTabularEngine(times, { sleep: paced, trouble }), planted.forge, () => ({
+      ...{ time: world.time, random: auditRandom },
+    }))
     const trainer: typeof tabular = {
       ...tabular,
       score(request) {
@@ -300,7 +335,16 @@ export function createHonestNode(
       },
     }
     const record = createTrainingRecord({}, { facts: () => trainingFacts(settings, { tasks }) })
-    let watchedHeads: Pick<Swarm, 'heads' | 'peers' | 'isPrivate'> | undefined
+    let watchedHeads: Pick<Swarm, 'heads' | 'peers' | 'isPrivate' | 'receipts'> | undefined
+    const audits = openSimulatedAudits(
+      { settings, self, restored: restored?.receipt },
+      {
+        ...{ policy, plugins, disk: port, signer: identity.signer, now: clock.now },
+        ...{ swarm: () => watchedHeads, monotonic: () => world.time, random: auditRandom.next },
+        odds: () => core.learner.odds(),
+        log: (message) => world.note(`${name} ${message}`),
+      },
+    )
     const probation = await openProbation(policy, { database, log })
     const heads = openHeads(
       { settings: () => settings, isLineageKnown: true },
@@ -318,7 +362,7 @@ export function createHonestNode(
         mustWait: () => !life.isAlive,
         alarm: (message, goodAt) => core.alarm(message, goodAt),
         joined: restored && trainedMeta(restored.checkpoint.manifest.meta).joined,
-        after,
+        ...{ after, audits },
         hasTeacher: false,
         swarm: () => watchedHeads,
       },
@@ -326,7 +370,7 @@ export function createHonestNode(
     const { isSaveDue, save, restore } = createSaving({
       ...{ plugins, parked, checkpoints, journal, disk: port, pool: flushed },
       models: { model, base: { name: 'tiny', directory: '/' } } as unknown as Pick<Models, 'model' | 'base'>,
-      ...{ record, heads },
+      ...{ record, heads, audits },
       policies: { policy, roles: new Map(), restoreRoles: async () => {} },
       schedule: () => settings.checkpoint,
       isRestored: restored !== undefined,
@@ -349,6 +393,7 @@ export function createHonestNode(
       {
         ...{ policy, plugins: plugins, pool, parked, isKnown, roles: new Map(), phases: NO_PHASES },
         nodes: () => heads.nodes,
+        recorder: audits.recorder,
         journal: {
           finding(finding, step) {
             world.note(
@@ -476,7 +521,8 @@ export function createHonestNode(
     }
     watchedHeads = {
       // Everybody takes everybody's weights, hostile nodes' too.
-      isPrivate: true,
+      isPrivate: !isPublic,
+      receipts: exchange.receipts,
       peers: () => exchange.records.all() as unknown as ReturnType<Swarm['peers']>,
       heads: {
         ...exchange.heads,
@@ -505,6 +551,18 @@ export function createHonestNode(
     )
     isDamaged = false
 
+    const auditRounds = openSimulatedRounds(
+      {
+        ...{ audits, heads, random: auditRandom.next, monotonic: () => world.time },
+        peers: () => [...net.neighbours(self)],
+        onFailed(peer, message) {
+          heads.refuse(peer)
+          journal.notice('audit', message)
+        },
+        log: (message) => world.note(`${name} ${message}`),
+      },
+      settings,
+    )
     startLoops(
       { settings: () => settings, self, seed: randomOf(name).next() * 2 ** 31 },
       {
@@ -513,7 +571,8 @@ export function createHonestNode(
             ownGroup: heads.ownGroup,
             async exchange() {
               await heads.exchange()
-              if (life.isAlive) checks.joined(heads.info()!.peers.map(({ peer }) => peer))
+              auditRounds.next()
+              if (life.isAlive && !isPublic) checks.joined(heads.info()!.peers.map(({ peer }) => peer))
             },
           },
           core: watchedCore,
@@ -573,6 +632,7 @@ export function createHonestNode(
       onGossip: receive,
       answer,
       alerts,
+      ladder: audits.ladder,
     })
   }
 

@@ -43,10 +43,10 @@ export const swarm = z.strictObject({
     .default('none')
     .describe('peers you vouch for: none, all (for a private swarm), or peer IDs'),
   weights: z
-    .enum(['trusted', 'teach', 'off'])
+    .enum(['trusted', 'audited', 'teach', 'off'])
     .default('trusted')
     .describe(
-      "whose weights are averaged; trusted: those of swarm.trust and of a private swarm; teach: the same, and others may teach; off: nobody's, and none are sent",
+      "whose weights are averaged; trusted: those of swarm.trust and of a private swarm; audited: the same, and others' as far as audits say; teach: others may teach; off: nobody's, and none are sent",
     ),
   audits: z
     .boolean()

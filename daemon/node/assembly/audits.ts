@@ -2,6 +2,7 @@
 
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import type { NodeAudits } from '../audits/audits.ts'
+import { openLadderRecord } from '../audits/ladder-record.ts'
 import { openAudits } from '../audits/open.ts'
 import { type AuditRounds, createAuditRounds } from '../audits/rounds.ts'
 import type { NodeHeads } from '../heads/heads.ts'
@@ -12,22 +13,25 @@ import type { Trained } from './policy.ts'
 import type { Records } from './records.ts'
 import type { Store } from './store.ts'
 
-export function openNodeAudits(
+export async function openNodeAudits(
   { options: { paths }, started, machine, settings, self, late }: NodeContext,
   { known, models, policies: { policy }, restored, limits }: Store & Plugins & Trained,
-): NodeAudits {
+): Promise<NodeAudits> {
   const { log, phases, identity } = started
+  const climbers = await openLadderRecord(policy.lineage, { database: started.home.database, log })
   const { now, monotonic, sleep, random } = machine
   return openAudits(
-    { settings, paths, self, restored: restored?.receipt, threads: 1 },
+    { settings, paths, self, restored: restored?.receipt, threads: 1, climbers },
     {
       ...{ policy, models, known, disk, log, phases, now, monotonic, sleep, random },
       ...{ signer: identity.signer, swarm: () => late.swarm, mayWrite: limits.mayWrite },
+      // Nobody is followed before the node learns.
+      odds: () => late.core!.learner.odds(),
     },
   )
 }
 
-/** Audits of the peers whose weights are averaged. */
+/** Audits of the peers whose weights are averaged, and of strangers whose weights may be. */
 export function openAuditRounds(
   { started: { closers }, machine: { monotonic, random }, settings, late }: NodeContext,
   {
@@ -38,13 +42,14 @@ export function openAuditRounds(
     journal,
   }: Store & Records & { audits: NodeAudits; heads: NodeHeads; wishes: Wishes },
 ): AuditRounds {
+  const connected = (): string[] =>
+    (late.swarm?.peers() ?? []).filter((peer) => peer.connected).map(({ id }) => id)
   const rounds = createAuditRounds({
     ...{ audits, monotonic, random, log: (message) => journal.log('info', message) },
-    isOn: () => settings().swarm.audits && !wishes.paused && !limits.mustWait(),
-    peers: () =>
-      (late.swarm?.peers() ?? [])
-        .filter(({ connected, id }) => connected && heads.isJoined(id))
-        .map(({ id }) => id),
+    heads,
+    isOn: () => !wishes.paused && !limits.mustWait(),
+    peers: () => (settings().swarm.audits ? connected().filter(heads.isJoined) : []),
+    strangers: () => (settings().swarm.weights === 'audited' ? connected().filter(heads.isStranger) : []),
     onFailed(peer, message) {
       heads.refuse(peer)
       journal.notice('audit', message)

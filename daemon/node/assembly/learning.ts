@@ -38,7 +38,7 @@ export async function openLearning(context: NodeContext, parts: Parts) {
   const isLineageKnown = !restored?.adapter || restored.state.headLineage === policy.lineage
   const wishes: Wishes = { paused: false, stopping: false }
   const { now, after, random, monotonic } = machine
-  const audits = openNodeAudits(context, parts)
+  const audits = await openNodeAudits(context, parts)
   const probation = await openProbation(policy, { database: started.home.database, log: started.log })
   const heads = openHeads(
     { settings, isLineageKnown },

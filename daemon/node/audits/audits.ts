@@ -6,15 +6,20 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import { peerName } from '../../../protocol/text.ts'
 import type { Receipt, ReceiptStep } from '../../../protocol/wire/index.ts'
 import { type AuditParts, auditStep, type Verdict } from '../../trainer/audit/audit.ts'
-import { headHash } from '../../trainer/audit/head.ts'
+import { isHeadOf } from '../../trainer/audit/head.ts'
 import { vectorIn } from '../../trainer/audit/state.ts'
 import { toVector } from '../../trainer/heads/vector.ts'
 import { type AuditsOptions, type AuditsParts, MAX_VALUES } from './contract.ts'
+import { type FollowParts, follow } from './follow.ts'
 import { createOwnReceipts, type OwnReceipts } from './own-receipts.ts'
 
 export interface NodeAudits extends Pick<OwnReceipts, 'recorder' | 'receipt' | 'joined' | 'made'> {
   /** Audits steps of a peer's receipt, or of this node's own: one at random, or all. Rejects if there is no receipt. */
   audit(request: AuditRequest, signal?: AbortSignal): Promise<AuditResult>
+  /** The stranger to follow now, of these. */
+  nextStranger(strangers: readonly string[]): string | undefined
+  /** Audits a step of a stranger, and hands on its weights if they may count. Whether a step was computed again. */
+  follow(peer: string, parts: Pick<FollowParts, 'newest' | 'take' | 'onFailed' | 'log'>): Promise<boolean>
 }
 
 type Bytes = AuditParts['bytes']
@@ -48,7 +53,25 @@ export function createNodeAudits(options: AuditsOptions, parts: AuditsParts): No
   }
 
   return {
-    ...{ recorder: own.recorder, receipt: own.receipt, joined: own.joined, made: own.made },
+    ...{ recorder: own.recorder, receipt: own.receipt, joined: own.joined },
+
+    async made(head) {
+      if (options.follows()) parts.ownHeads.add(head.bytes)
+      await own.made(head)
+    },
+
+    nextStranger: (strangers) => parts.ladder.next(strangers, parts.monotonic()),
+
+    follow: (peer, heads) =>
+      follow(
+        peer,
+        { lineage, values: layout.size },
+        {
+          ...{ ...parts, ...heads },
+          audit: (step, receipt, bytes) =>
+            auditOne({ receipt, step, bytes }, options, { ...parts, uniform: parts.random }),
+        },
+      ),
 
     audit: ({ peer, all = false }, signal) =>
       phases.run('audit', { unit: 'steps' }, async (at) => {
@@ -105,7 +128,7 @@ async function auditHead(
   if (!fetched[0] || (head.lost !== undefined && !fetched[1])) return 'unserved'
   const [weights, lost] = fetched.map((some) => some && vectorIn(some, layout.size))
   if (!weights || (head.lost !== undefined && !lost)) return 'failed'
-  return headHash({ weights, lost, origin: toVector(layout, policy.initial) }) === head.hash
+  return isHeadOf(head.hash, { weights, lost, origin: toVector(layout, policy.initial) })
     ? 'passed'
     : 'failed'
 }

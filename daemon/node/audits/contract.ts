@@ -6,7 +6,9 @@ import type { LivePolicy } from '../../policy/live-policy.ts'
 import type { Blobs } from '../../store/blobs.ts'
 import type { Swarm } from '../../swarm/index.ts'
 import type { AuditParts } from '../../trainer/audit/audit.ts'
+import type { Ladder } from '../../trainer/audit/ladder.ts'
 import type { Method } from '../../trainer/audit/method.ts'
+import type { OwnHeads } from '../../trainer/audit/own-heads.ts'
 import type { Layout } from '../../trainer/heads/vector.ts'
 
 /** A node that trains more makes no receipts: a state of so many takes 192 MB. */
@@ -21,6 +23,8 @@ export interface AuditsOptions {
   restored: Uint8Array | undefined
   /** Whether this node makes receipts. */
   isOn(): boolean
+  /** Whether it follows strangers, so that their weights may be averaged. */
+  follows(): boolean
   /** As they are now. */
   method(): Method
   learningRate(): number
@@ -36,8 +40,13 @@ export interface AuditsParts extends Omit<AuditParts, 'bytes'> {
   swarm(): Pick<Swarm, 'receipts'> | undefined
   signer: Signer
   blobs: Blobs
+  /** Strangers whose weights may be averaged. */
+  ladder: Ladder
+  ownHeads: OwnHeads
   phases: Pick<Phases, 'run'>
   random(): number
   now(): number
+  /** ms that never go back. */
+  monotonic(): number
   log(message: string): void
 }

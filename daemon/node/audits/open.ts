@@ -13,15 +13,20 @@ import { createBlobs } from '../../store/blobs.ts'
 import type { Disk } from '../../store/disk.ts'
 import type { Log } from '../../store/log.ts'
 import type { AuditParts } from '../../trainer/audit/audit.ts'
+import { createLadder } from '../../trainer/audit/ladder.ts'
 import type { Method } from '../../trainer/audit/method.ts'
+import { createOwnHeads } from '../../trainer/audit/own-heads.ts'
 import { recomputeStep } from '../../trainer/audit/recompute.ts'
-import { layoutOf } from '../../trainer/heads/vector.ts'
+import { firstState } from '../../trainer/audit/state.ts'
+import { layoutOf, toVector, type Vector } from '../../trainer/heads/vector.ts'
+import type { Odds } from '../../trainer/sharing/typicality.ts'
 import { PLUGINS, TASKS } from '../../wiring/built-in.ts'
 import { hostOptions } from '../../wiring/plugin-config.ts'
 import { optimizerOf } from '../core.ts'
 import type { Models } from '../policy/models.ts'
 import { createNodeAudits, type NodeAudits } from './audits.ts'
 import type { AuditsParts } from './contract.ts'
+import type { LadderRecord } from './ladder-record.ts'
 
 interface OpenAuditsOptions {
   settings(): Config
@@ -31,17 +36,21 @@ interface OpenAuditsOptions {
   restored: Uint8Array | undefined
   /** CPU threads of an audit. */
   threads: number
+  /** Strangers that an earlier run followed. */
+  climbers: LadderRecord
 }
 
-interface OpenAuditsParts extends Pick<AuditsParts, 'swarm' | 'signer' | 'phases' | 'random' | 'now'> {
+interface OpenAuditsParts
+  extends Pick<AuditsParts, 'swarm' | 'signer' | 'phases' | 'random' | 'now' | 'monotonic'> {
   policy: LivePolicy
   models: Pick<Models, 'model' | 'plan'>
   /** All tasks that this node could train on. */
   known: readonly Task[]
   disk: Disk
   log: Log
-  monotonic(): number
   sleep(ms: number, signal: AbortSignal): Promise<void>
+  /** See Learner. */
+  odds(): Odds
   /** Whether limits allow writing what the user did not ask for. */
   mayWrite(): boolean
 }
@@ -50,8 +59,8 @@ interface OpenAuditsParts extends Pick<AuditsParts, 'swarm' | 'signer' | 'phases
 const LARGER = 8
 
 export function openAudits(
-  { settings, paths, self, restored, threads }: OpenAuditsOptions,
-  { policy, models, known, disk, log, monotonic, sleep, mayWrite, ...parts }: OpenAuditsParts,
+  { settings, paths, self, restored, threads, climbers }: OpenAuditsOptions,
+  { policy, models, known, disk, log, sleep, mayWrite, odds, ...parts }: OpenAuditsParts,
 ): NodeAudits {
   const { model, plan } = models
   const layout = layoutOf(policy.spec)
@@ -78,7 +87,7 @@ export function openAudits(
     const files = createPluginFiles({ base: dirname(paths.config), plugins: paths.plugins })
     const plugins = await createPluginHost(
       { ...{ estimator, corrections }, selector: { use: 'uniform' }, seed: 0 },
-      { ...files, builtIn: PLUGINS, now: monotonic, sleep, log, onTrouble() {} },
+      { ...files, builtIn: PLUGINS, now: parts.monotonic, sleep, log, onTrouble() {} },
     )
     const { microBatchTokens, checkpointing } = plan
     // On the processor, because how steps round elsewhere was not measured.
@@ -96,10 +105,18 @@ export function openAudits(
     }
   }
 
+  const origin = (): Vector => toVector(layout, policy.initial)
+  const ownHeads = createOwnHeads({ origin })
+  const ladder = createLadder(
+    { first: firstState(layout, origin()), restored: climbers.climbers },
+    { hasHead: ownHeads.has, odds, random: parts.random, onChange: climbers.save },
+  )
+
   return createNodeAudits(
     {
       ...{ layout, self, restored, lineage: policy.lineage },
       isOn: () => settings().swarm.audits && mayWrite(),
+      follows: () => settings().swarm.weights === 'audited',
       method: methodOf,
       learningRate: () => settings().training.learning_rate,
       maxTokens() {
@@ -111,7 +128,7 @@ export function openAudits(
     },
     {
       ...parts,
-      policy,
+      ...{ policy, ladder, ownHeads },
       blobs: createBlobs({ directory: paths.audits }, { disk }),
       findTask: (name, version) =>
         builtIn.has(name) ? known.find((one) => one.name === name && one.version === version) : undefined,

@@ -1,6 +1,6 @@
 // This node's own receipt: recorded step by step, kept in checkpoints, told to peers that ask.
 
-import type { Receipt, ReceiptStep } from '../../../protocol/wire/index.ts'
+import type { Receipt } from '../../../protocol/wire/index.ts'
 import { encodeReceipt } from '../../../protocol/wire/index.ts'
 import { explainErrno } from '../../store/disk.ts'
 import { readReceipt } from '../../swarm/receipts/receipts.ts'
@@ -8,7 +8,8 @@ import { createLost } from '../../trainer/audit/head.ts'
 import { createLedger, type Ledger, type Recorded } from '../../trainer/audit/ledger.ts'
 import { methodText } from '../../trainer/audit/method.ts'
 import { createStepRecorder, type StepRecorder } from '../../trainer/audit/recording.ts'
-import { hashOf } from '../../trainer/audit/state.ts'
+import { bytesOf, hashOf } from '../../trainer/audit/state.ts'
+import type { AddedHead } from '../../trainer/heads/join.ts'
 import { toVector, type Vector } from '../../trainer/heads/vector.ts'
 import { type AuditsOptions, type AuditsParts, MAX_VALUES } from './contract.ts'
 
@@ -17,8 +18,8 @@ export interface OwnReceipts {
   readonly recorder: StepRecorder
   /** The receipt for a checkpoint; undefined without one. */
   receipt(): Uint8Array | undefined
-  /** These heads were averaged into the weights. */
-  joined(heads: ReceiptStep['joined']): void
+  /** These heads were averaged into the weights. `hash`: of the head's bytes. */
+  joined(heads: readonly (AddedHead & { hash: string })[]): void
   /** This node has made a head of these weights. */
   made(head: { bytes: Uint8Array; weights: Vector }): Promise<void>
   /** As a peer would get it; undefined before the first step. The bytes behind it stay until the next call. */
@@ -90,7 +91,13 @@ export function createOwnReceipts(options: AuditsOptions, parts: AuditsParts): O
       return recorded && encodeReceipt({ ...recorded, createdAt: parts.now() }, parts.signer)
     },
     joined(heads) {
-      if (isOn()) current().joined(heads)
+      if (!isOn()) return
+      current().joined(
+        heads.map(({ author, hash, share, beside }) => ({
+          ...{ author, hash },
+          added: { share, beside: hashOf(bytesOf(beside)) },
+        })),
+      )
     },
     async made({ bytes: head, weights }) {
       if (!isOn()) return

@@ -1,17 +1,21 @@
 // Audits peers at random while the node trains, in an engine and a thread of their own, for a twentieth of one processor's
-// time at most.
+// time at most. Of peers whose weights are averaged and strangers whose weights may be, one in turn.
 
 import type { AuditResult } from '../../../protocol/api/index.ts'
 import { peerName } from '../../../protocol/text.ts'
 import { createAuditSchedule } from '../../trainer/audit/schedule.ts'
+import type { NodeHeads } from '../heads/heads.ts'
 import type { NodeAudits } from './audits.ts'
 
 interface AuditRoundsParts {
-  audits: Pick<NodeAudits, 'audit'>
+  audits: Pick<NodeAudits, 'audit' | 'follow' | 'nextStranger'>
+  heads: Pick<NodeHeads, 'newest' | 'takeAudited'>
   /** Whether this node audits at present. */
   isOn(): boolean
   /** Connected peers whose weights this node averages, or could. */
   peers(): readonly string[]
+  /** Connected peers whose weights count only as far as audits say. */
+  strangers(): readonly string[]
   /** An audit failed: the peer's weights must not count any more. */
   onFailed(peer: string, message: string): void
   random(): number
@@ -45,12 +49,30 @@ export function createAuditRounds(parts: AuditRoundsParts): AuditRounds {
     else parts.onFailed(peer, `the weights of ${peerName(peer)} failed an audit: ${failure}`)
   }
 
+  const follow = async (peer: string): Promise<void> => {
+    const began = monotonic()
+    const { newest, takeAudited: take } = parts.heads
+    const isPassed = await audits.follow(peer, { newest, take, ...parts }).catch(() => false)
+    schedule.ended(peer, { isPassed, seconds: (monotonic() - began) / 1000 }, monotonic())
+  }
+
+  let wasStranger = false
+  const next = (): Promise<void> | undefined => {
+    const [peers, strangers] = [parts.peers(), parts.strangers()]
+    // Whether an audit is due at all.
+    const peer = schedule.next(peers.length > 0 ? peers : strangers, monotonic())
+    if (peer === undefined) return undefined
+    const isStranger = strangers.length > 0 && (peers.length === 0 || !wasStranger)
+    wasStranger = isStranger
+    if (!isStranger) return audit(peer)
+    const stranger = audits.nextStranger(strangers)
+    return stranger === undefined ? undefined : follow(stranger)
+  }
+
   return {
     next() {
       if (running || ending.signal.aborted || !parts.isOn()) return
-      const peer = schedule.next(parts.peers(), monotonic())
-      if (peer === undefined) return
-      running = audit(peer).finally(() => {
+      running = next()?.finally(() => {
         running = undefined
       })
     },

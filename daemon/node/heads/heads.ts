@@ -14,6 +14,7 @@ import type { LivePolicy } from '../../policy/live-policy.ts'
 import type { TeachingHead } from '../../policy/teachers.ts'
 import type { JoinedPeers } from '../../policy/trained.ts'
 import { createHeadExchange, type Learnt } from '../../trainer/heads/exchange.ts'
+import type { AddedHead, AuditedWeights } from '../../trainer/heads/join.ts'
 import { createPartners, type Partner } from '../../trainer/heads/partners.ts'
 import type { Probation } from '../../trainer/heads/probation.ts'
 import { createTeachingHeads } from '../../trainer/heads/teaching.ts'
@@ -61,6 +62,12 @@ export interface NodeHeads {
   goBack(to: { step: number; joined: JoinedPeers | undefined }): void
   /** The peer's weights were found to be forged: they are not averaged for a while, and then only after a trial. */
   refuse(peer: string): void
+  /** Neither trusted nor on probation: weights count only as far as audits say. */
+  isStranger(peer: string): boolean
+  /** This node's weights at its newest head: what weights that are asked for now are compared with. */
+  newest(): Vector | undefined
+  /** Weights of a stranger that passed audits (../audits/follow.ts). */
+  takeAudited(weights: AuditedWeights): void
   /** Heads of strangers that may teach now; none of them is ever joined. */
   teaching(): readonly TeachingHead[]
   /** The peers whose work is in the weights, for a checkpoint. */
@@ -99,9 +106,16 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const isOut = (peer: string): boolean => probation.isOut(peer, policy.reference().version)
   const asking = createAsking({ size: exchange.size, lineage: policy.lineage }, { ...parts, isOut })
   const here = (): Partner[] => partners.list().filter(({ author }) => !isOut(author))
-  const trials = createTrials({ layout }, { ...parts, exchange, partners, probation })
+  const tellReceipts = (added: readonly AddedHead[]): void =>
+    parts.audits?.joined(added.map((one) => ({ hash: asking.fetched(one.author)!, ...one })))
+  const trials = createTrials(
+    { layout },
+    { ...parts, exchange, partners, probation, caughtUp: (added) => tellReceipts([added]) },
+  )
   let told: HeadTrial | undefined
   let exchanges = 0
+  /** Weights at the newest own head. */
+  let newest: Vector | undefined
   /** Called when an exchange has ended. */
   const ended = new Set<() => void>()
   /** Asks at once, without waiting for further steps. */
@@ -126,6 +140,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     const { version } = policy.reference()
     const present = await weights()
     const bytes = exchange.make({ version, weights: present })
+    newest = present
     const facts = { lineage: policy.lineage, version, ...behind(), tasks: parts.tasks() }
     parts.swarm()?.heads.offer(facts, bytes)
     await parts.audits?.made({ bytes, weights: present })
@@ -148,7 +163,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     if (joined.heads.length > 0) await policy.replace(toWeights(layout, joined.weights))
     partners.joined(joined.heads, version)
     probation.suspect(joined.strays)
-    parts.audits?.joined(joined.heads.map(({ author }) => ({ author, hash: asking.fetched(author)! })))
+    tellReceipts(joined.added)
   }
 
   const takeWhatCame = async (): Promise<void> => {
@@ -254,9 +269,16 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       exchange.dismiss([peer])
       probation.put([peer], policy.reference().version)
     },
+    isStranger: (peer) => isOn() && !parts.isTrusted(peer) && !isOut(peer),
+    newest: () => newest,
+    takeAudited(weights) {
+      if (!isOn() || trials.trying || isOut(weights.author)) return
+      exchange.takeAudited(weights)
+      parts.wake()
+    },
     teaching: () => (isOn() && parts.mayTeach() ? teaching.list() : []),
     joined: partners.save,
-    isJoined: (peer) => isOn() && partners.has(peer) && !isOut(peer),
+    isJoined: (peer) => isOn() && parts.isTrusted(peer) && partners.has(peer) && !isOut(peer),
     get nodes() {
       return isOn() ? exchange.nodesAt(policy.reference().version) : 1
     },

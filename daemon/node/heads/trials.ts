@@ -12,6 +12,7 @@ import {
 import type { LivePolicy, OtherModel } from '../../policy/live-policy.ts'
 import type { Rewards } from '../../rollout/evaluation/evaluate.ts'
 import type { HeadExchange, TriedHead } from '../../trainer/heads/exchange.ts'
+import type { AddedHead } from '../../trainer/heads/join.ts'
 import type { Partners } from '../../trainer/heads/partners.ts'
 import type { Probation } from '../../trainer/heads/probation.ts'
 import {
@@ -38,6 +39,14 @@ export interface TrialParts {
   log(message: string): void
 }
 
+interface TrialCollaborators extends TrialParts {
+  exchange: Pick<HeadExchange, 'average' | 'admit' | 'dismiss' | 'reset'>
+  partners: Pick<Partners, 'took'>
+  probation: Pick<Probation, 'put' | 'passed' | 'isSuspect'>
+  /** The weights are now those of the peer's head, and what the node has learnt during the trial. */
+  caughtUp(added: AddedHead): void
+}
+
 export interface Trials {
   /** Begins to stand where the peer stands, or else in the middle, if this node's held-out questions say so. */
   catchUp(head: TriedHead): Promise<void>
@@ -55,8 +64,9 @@ export interface Trials {
 interface Trial {
   how: HeadTrial['how']
   heads: readonly TriedHead[]
-  /** From the present weights to those that are tried. */
-  step: Vector
+  /** Weights at the beginning, and those that are tried. */
+  from: Vector
+  to: Vector
   samples: number
   done: number
   of: number
@@ -72,14 +82,7 @@ const MERGE_ANSWERS = 4
  */
 const REST = { 'caught up': 1, merged: 3 }
 
-export function createTrials(
-  { layout }: { layout: Layout },
-  parts: TrialParts & {
-    exchange: Pick<HeadExchange, 'average' | 'admit' | 'dismiss' | 'reset'>
-    partners: Pick<Partners, 'took'>
-    probation: Pick<Probation, 'put' | 'passed' | 'isSuspect'>
-  },
-): Trials {
+export function createTrials({ layout }: { layout: Layout }, parts: TrialCollaborators): Trials {
   const { policy, exchange, partners, probation, now } = parts
   let trial: Trial | undefined
   let newest: HeadTrial | undefined
@@ -89,11 +92,9 @@ export function createTrials(
   const present = async (): Promise<Vector> => toVector(layout, await policy.trainer.weights())
 
   const begin = (how: Trial['how'], heads: readonly TriedHead[], from: Vector, to: Vector): void => {
-    const step = new Float32Array(layout.size)
-    addDifference(step, 1, to, from)
     const samples = how === 'merged' ? MERGE_ANSWERS : 1
     const of = parts.partsOf(samples)
-    trial = { how, heads, step, samples, done: 0, of, had: createTally(), has: createTally() }
+    trial = { how, heads, from, to, samples, done: 0, of, had: createTally(), has: createTally() }
     nextAt = now()
     // What else has come would be compared with weights that may be gone by then.
     exchange.reset()
@@ -106,10 +107,10 @@ export function createTrials(
     begin('merged', heads, weights, exchange.average({ version, weights }, heads))
   }
 
-  /** Own weights with the step of the trial. */
-  const tried = async ({ step }: Trial): Promise<Vector> => {
+  /** What is tried, with what the node has learnt meanwhile. */
+  const tried = async ({ from, to }: Trial): Promise<Vector> => {
     const weights = await present()
-    for (let i = 0; i < step.length; i++) weights[i]! += step[i]!
+    addDifference(weights, 1, to, from)
     return weights
   }
 
@@ -136,6 +137,8 @@ export function createTrials(
     parts.log(trialText(newest))
     if (verdict.isTaken) {
       await policy.replace(toWeights(layout, await tried(one)), { isUrgent: true })
+      // The mean of several is told as nothing, so a receipt says only that the weights were replaced.
+      if (how === 'caught up') parts.caughtUp({ author: peers[0]!, share: 1, beside: one.from })
       for (const head of heads) partners.took(head, version)
       exchange.reset()
       exchange.admit(peers, version)

@@ -4,15 +4,16 @@
 
 import { type Batch, decodeBatch, type Receipt, type ReceiptStep } from '../../../protocol/wire/index.ts'
 import type { Layout } from '../heads/vector.ts'
+import type { Evidence } from '../sharing/typicality.ts'
 import { type BatchGroupsParts, groupsOf } from './batch-groups.ts'
 import { type Difference, differenceOf, excess, isSame, SAME } from './compare.ts'
 import { type Method, methodDifference, methodText } from './method.ts'
-import type { StepToRecompute } from './recompute.ts'
+import type { RecomputedState, StepToRecompute } from './recompute.ts'
 import { type FullState, vectorIn } from './state.ts'
 
 export type Verdict =
   /** `isSame`: bit for bit. Otherwise within what other builds and processors differ by. */
-  | { outcome: 'passed'; isSame: boolean; difference: Difference }
+  | { outcome: 'passed'; isSame: boolean; difference: Difference; evidence?: Evidence | undefined }
   /** The receipt contradicts itself, or the step is not what its batch gives: a proof that others can check. */
   | { outcome: 'failed'; what: string; difference?: Difference }
   | { outcome: 'unauditable'; why: string }
@@ -34,7 +35,9 @@ export interface AuditOptions {
 export interface AuditParts extends BatchGroupsParts {
   /** Bytes of this SHA-256 and size; undefined if they do not come. */
   bytes(hash: string, size: number): Promise<Uint8Array | undefined>
-  recompute(step: StepToRecompute): Promise<FullState>
+  recompute(step: StepToRecompute): Promise<RecomputedState>
+  /** Numbers in (0, 1), if it is to be seen where the tokens of the batch lie under the policy. */
+  uniform?: (() => number) | undefined
 }
 
 /** A rate that is so many times this node's own is another way to learn. Averaging nodes raise it by the root of their number. */
@@ -69,9 +72,10 @@ export async function auditStep(
   if (!before) return { outcome: 'failed', what: 'the state before it has values that are not finite' }
   const after = await parts.recompute({
     ...{ before, groups: read.groups, settings: batch.settings, self: receipt.author, version: step.version },
-    ...{ temperature: method.temperature, aggregation: method.aggregation },
+    ...{ temperature: method.temperature, aggregation: method.aggregation, uniform: parts.uniform },
   })
-  if (isSame(after, step.after)) return { outcome: 'passed', isSame: true, difference: SAME }
+  const { evidence } = after
+  if (isSame(after, step.after)) return { outcome: 'passed', isSame: true, difference: SAME, evidence }
   const claimed = await fetchState(step.after, layout, parts)
   if (typeof claimed === 'string') return { outcome: 'unserved', what: claimed }
   if (!claimed) return { outcome: 'failed', what: 'the state after it has values that are not finite' }
@@ -83,7 +87,7 @@ export async function auditStep(
       difference,
     }
   const what = excess(difference)
-  if (what === undefined) return { outcome: 'passed', isSame: false, difference }
+  if (what === undefined) return { outcome: 'passed', isSame: false, difference, evidence }
   const other = [receipt.build, options.build].find((build) => !MEASURED.test(build))
   if (other !== undefined) return unauditable(`how steps round was not measured where it computes: ${other}`)
   return { outcome: 'failed', what, difference }

@@ -11,7 +11,9 @@ import type { PluginHost } from '../../host/host.ts'
 import type { Aggregation } from '../aggregation.ts'
 import { joinEpisodes, splitEpisodes } from '../episodes.ts'
 import type { Layout } from '../heads/vector.ts'
+import type { Evidence } from '../sharing/typicality.ts'
 import { update } from '../update.ts'
+import { evidenceIn } from '../watch.ts'
 import { type FullState, stateOf, tensorsOf } from './state.ts'
 
 export interface StepToRecompute {
@@ -24,6 +26,13 @@ export interface StepToRecompute {
   version: number
   temperature: number
   aggregation: Aggregation
+  /** Numbers in (0, 1): then it also says where the tokens lie under the weights before the step. */
+  uniform?: (() => number) | undefined
+}
+
+export interface RecomputedState extends FullState {
+  /** Of all tokens of the batch, whoever wrote them. */
+  evidence?: Evidence
 }
 
 export interface RecomputeParts {
@@ -59,11 +68,12 @@ export interface RecomputeParts {
 export async function recomputeStep(
   step: StepToRecompute,
   { engine, spec, layout, base, frozen, initial, plugins }: RecomputeParts,
-): Promise<FullState> {
+): Promise<RecomputedState> {
   const { before, settings, version, self, temperature, aggregation } = step
   const groups = [...step.groups]
   const { weights, optimizer } = tensorsOf(layout, before)
   await engine.open({ spec, weights: { ...frozen, ...weights }, optimizer, version })
+  const evidence = step.uniform && (await evidenceOf(groups, temperature, step.uniform, engine))
   const batch = plugins.batch({ step: version })
   const advantages = splitEpisodes(await batch.advantage(joinEpisodes(groups)), groups)
   const columns = await batch.columns(advantages, groups)
@@ -92,5 +102,19 @@ export async function recomputeStep(
       },
     },
   )
-  return stateOf(layout, await engine.weights(), await engine.optimizer())
+  const after = stateOf(layout, await engine.weights(), await engine.optimizer())
+  return { ...after, ...(evidence && { evidence }) }
+}
+
+async function evidenceOf(
+  groups: readonly Group[],
+  temperature: number,
+  uniform: () => number,
+  engine: Pick<Trainer, 'score'>,
+): Promise<Evidence> {
+  const rollouts = groups.flatMap(({ conditioning, rollouts: some }) =>
+    some.map((one) => ({ ...one, conditioning: one.conditioning ?? conditioning })),
+  )
+  const sequences = rollouts.map(({ conditioning, tokens }) => ({ conditioning, completion: tokens }))
+  return evidenceIn(rollouts, await engine.score({ sequences, temperature, pit: true }), uniform)
 }

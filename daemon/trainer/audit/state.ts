@@ -26,6 +26,11 @@ export function stateOf(
   return { steps, weights: toVector(layout, weights), moments }
 }
 
+/** What training begins with: no step yet, and empty moments. */
+export function firstState({ size }: Layout, origin: Vector): StateHashes {
+  return hashesOf({ steps: 0, weights: origin, moments: new Float32Array(2 * size) })
+}
+
 /** Copies. */
 export function tensorsOf(
   layout: Layout,

@@ -6,7 +6,7 @@
 // for theirs, goes on training, and joins what has come between two steps. Of each peer one head at most is on its way.
 
 import { pack, packedSize, unpack, unpackBeside } from './blocks.ts'
-import { type ComparedHead, join } from './join.ts'
+import { type AddedHead, type AuditedWeights, type ComparedHead, join } from './join.ts'
 import { createMembers } from './members.ts'
 import { distance, type Layout, norm, type Vector } from './vector.ts'
 
@@ -61,6 +61,8 @@ export interface HeadExchange {
   take(head: FetchedHead): 'taken' | 'malformed' | 'late'
   /** The peer has answered, or will not. */
   answered(peer: string): void
+  /** Takes weights of a stranger, to be joined. All strangers together count like one newcomer. */
+  takeAudited(weights: AuditedWeights): void
   /**
    * How many learn together at this version: this node, and the heads that have come for each of its own lately. So a peer
    * counts less if its heads come seldom, because less noise is averaged away then.
@@ -90,6 +92,8 @@ export interface HeadExchange {
   join(now: { version: number; weights: Vector; learnt: Learnt }): {
     weights: Vector
     heads: JoinedHead[]
+    /** The same heads, in the order in which they were added. */
+    added: AddedHead[]
     strays: string[]
   }
   /** The weights were replaced by others, as by a roll-back: what was asked for does not belong to them. */
@@ -120,6 +124,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
   /** By peer: what its answer is compared with. */
   let asked = new Map<string, Vector>()
   let waiting = new Map<string, Waiting>()
+  let audited = new Map<string, AuditedWeights>()
   const members = createMembers({ every })
 
   return {
@@ -159,7 +164,11 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     },
 
     get isReady() {
-      return waiting.size > 0
+      return waiting.size + audited.size > 0
+    },
+
+    takeAudited(one) {
+      audited.set(one.author, one)
     },
 
     ahead(learnt) {
@@ -184,34 +193,32 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     },
 
     admit: members.admit,
-    dismiss: members.dismiss,
+    dismiss(peers) {
+      members.dismiss(peers)
+      for (const peer of peers) audited.delete(peer)
+    },
     nodesAt: members.nodesAt,
 
     join({ version, weights, learnt }) {
       // Before its own first steps, a node cannot say how far is too far.
       const heads = [...waiting.values()].filter((head) => movement > 0 && !isAhead(learnt, head))
+      const strangers = movement > 0 ? [...audited.values()] : []
       waiting = new Map()
-      members.admit(
-        heads.map(({ author }) => author),
-        version,
-      )
-      const nodes = 1 + members.count(version)
-      const joined = join(weights, heads, { nodes, farthest: FARTHEST * movement })
-      const strays = heads.filter(({ author }, i) => members.strays(author, joined.clipped[i]!))
+      audited = new Map()
+      members.admit(heads.map(authorOf), version)
+      // What strangers say of their work counts for nothing.
+      const all = [...heads, ...strangers.map((one) => ({ ...one, own: 0 }))]
+      const nodes = 1 + members.count(version) + Math.min(1, strangers.length)
+      const joined = join(weights, all, { nodes, farthest: FARTHEST * movement })
+      const strays = heads.filter(({ author }, i) => members.strays(author, joined.added[i]!.isClipped))
       from = joined.weights
-      return {
-        weights: joined.weights,
-        heads: heads.map(({ author, version: theirs, own }, i) => ({
-          ...{ author, version: theirs, own },
-          isClipped: joined.clipped[i]!,
-        })),
-        strays: strays.map(({ author }) => author),
-      }
+      return { ...toldOf(all, joined), strays: strays.map(authorOf) }
     },
 
     reset() {
       asked = new Map()
       waiting = new Map()
+      audited = new Map()
       made = undefined
       lost = undefined
       from = undefined
@@ -219,6 +226,23 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
   }
 }
 
+function toldOf(
+  heads: readonly (ComparedHead & Pick<JoinedHead, 'author' | 'version' | 'own'> & { hash?: string })[],
+  { weights, added }: ReturnType<typeof join>,
+): Omit<ReturnType<HeadExchange['join']>, 'strays'> {
+  return {
+    weights,
+    heads: heads.map(({ author, version, own }, i) => ({
+      ...{ author, version, own, isClipped: added[i]!.isClipped },
+    })),
+    added: heads.map(({ author, hash, beside }, i) => ({
+      ...{ author, beside, share: added[i]!.share },
+      ...(hash !== undefined && { hash }),
+    })),
+  }
+}
+
+const authorOf = ({ author }: { author: string }): string => author
 const groupsOf = ({ own, foreign }: Learnt): number => own + foreign
 
 function isAhead(one: Learnt, other: Learnt): boolean {

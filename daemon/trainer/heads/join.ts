@@ -7,6 +7,30 @@ export interface ComparedHead {
   weights: Vector
   /** What this node had when it asked for the head. */
   beside: Vector
+  /** How much it counts, 0 to 1. Default: 1. */
+  weight?: number
+}
+
+/** How a head came into the weights: share · (head − beside). */
+export interface AddedHead {
+  author: string
+  /** Of the head's bytes, or of weights that were taken as they were; undefined if the caller knows it. */
+  hash?: string
+  share: number
+  beside: Vector
+}
+
+/** A stranger's weights, of which audits have said what they may count for (../audit/ladder.ts). */
+export interface AuditedWeights {
+  author: string
+  version: number
+  /** Their SHA-256. */
+  hash: string
+  weights: Vector
+  /** What this node had when it asked for them. */
+  beside: Vector
+  /** 0 to 1, of what all strangers together count for. */
+  weight: number
 }
 
 export interface JoinOptions {
@@ -16,18 +40,22 @@ export interface JoinOptions {
   farthest: number
 }
 
-/** weights + Σ (head - beside) / nodes. No argument is changed. `clipped`: whether each head was too far. */
+/**
+ * weights + Σ share (head - beside), where the share of a head is its weight / nodes, less if it was too far. No argument is
+ * changed.
+ */
 export function join(
   weights: Vector,
   heads: readonly ComparedHead[],
   { nodes, farthest }: JoinOptions,
-): { weights: Vector; clipped: boolean[] } {
+): { weights: Vector; added: { share: number; isClipped: boolean }[] } {
   const joined = weights.slice()
-  const clipped = heads.map(({ weights: theirs, beside }) => {
+  const added = heads.map(({ weights: theirs, beside, weight = 1 }) => {
     const apart = distance(theirs, beside)
     const clip = apart > farthest ? farthest / apart : 1
-    addDifference(joined, clip / nodes, theirs, beside)
-    return clip < 1
+    const share = (weight * clip) / nodes
+    addDifference(joined, share, theirs, beside)
+    return { share, isClipped: clip < 1 }
   })
-  return { weights: joined, clipped }
+  return { weights: joined, added }
 }

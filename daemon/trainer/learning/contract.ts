@@ -11,6 +11,7 @@ import type { StepRecorder } from '../audit/recording.ts'
 import type { Role } from '../roles.ts'
 import type { LearnerState } from '../sharing/evidence.ts'
 import type { PartReport } from '../sharing/mixing/part.ts'
+import type { Odds } from '../sharing/typicality.ts'
 import type { UpdateReport } from '../update.ts'
 
 export interface LearnerOptions {
@@ -117,6 +118,8 @@ export interface Learner {
   introduce(group: Group): boolean
   /** Whether nothing is known yet about this peer's policy, so that a group without a signal is useful. */
   isUnknown(author: string): boolean
+  /** What each bet on a peer's tokens pays, by own tokens (../sharing/typicality.ts). */
+  odds(): Odds
   /** Observes a new own group, with or without a signal. */
   ownGroup(group: Group): void
   evaluation(accuracy: number, prompts: number): void

@@ -10,6 +10,7 @@ import {
   calibrated,
   type Evidence,
   isUnlike,
+  type Odds,
   oddsOf,
   reasonOf,
   reviewed,
@@ -32,6 +33,8 @@ export interface Authors {
   isBelieved(author: string): boolean
   /** Takes the number of own tokens in each bin of places, the baseline for peers' tokens. */
   calibrate(counts: readonly number[]): void
+  /** What each bet on a peer's tokens pays, by own tokens. */
+  odds(): Odds
   /** Call after each update with the author's and the own progress per compute, in the judge's unit. */
   observe(
     author: string,
@@ -122,6 +125,7 @@ export function createAuthors({ restored }: { restored?: Partial<AuthorsState> |
     isSetAside: (name) => (all.get(name)?.away ?? 0) > 0,
     isBelieved: (name) => all.get(name)?.typicality.likeness !== 'mismatched',
 
+    odds: () => odds,
     calibrate(counts) {
       own = calibrated(own, counts)
       odds = oddsOf(own)

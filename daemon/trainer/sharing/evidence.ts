@@ -27,7 +27,7 @@ const pairs = z.strictObject({
 }) satisfies z.ZodType<Pairs>
 /** Names of the last version, which states may still have. */
 const FORMER_LIKENESS = { twin: 'matched', guide: 'mismatched' } as const
-const typicality = z.strictObject({
+export const typicality = z.strictObject({
   bets: z.array(z.number()).max(64),
   claims: z.number(),
   likeness: z

@@ -172,7 +172,7 @@ export function payoffs(q: readonly number[], limits: readonly number[]): number
 }
 
 /** Log of what each bet pays for a token in each bin. */
-type Odds = readonly (readonly number[])[]
+export type Odds = readonly (readonly number[])[]
 
 export function oddsOf(own: Calibration): Odds {
   const limits = KINDS.map((kind) => limitsOf(ofKind(own, kind)))

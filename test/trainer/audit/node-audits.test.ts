@@ -6,7 +6,10 @@ import { createNodeAudits } from '../../../daemon/node/audits/audits.ts'
 import type { AuditsOptions, AuditsParts } from '../../../daemon/node/audits/contract.ts'
 import { createBlobs } from '../../../daemon/store/blobs.ts'
 import { readReceipt } from '../../../daemon/swarm/receipts/receipts.ts'
-import { createHeadExchange } from '../../../daemon/trainer/heads/exchange.ts'
+import { isHeadOf } from '../../../daemon/trainer/audit/head.ts'
+import { createOwnHeads } from '../../../daemon/trainer/audit/own-heads.ts'
+import { hashOf } from '../../../daemon/trainer/audit/state.ts'
+import { createHeadExchange, packBeside } from '../../../daemon/trainer/heads/exchange.ts'
 import { toVector } from '../../../daemon/trainer/heads/vector.ts'
 import type { UpdateOptions, UpdateReport } from '../../../daemon/trainer/update.ts'
 import { NO_PHASES } from '../../../protocol/api/index.ts'
@@ -33,7 +36,7 @@ function play({ disk = new SimulatedDisk(), restored, told }: Start = {}) {
   }
   const moments = (): OptimizerState => ({ steps: state.steps, first: zeros(), second: zeros() })
   const options: AuditsOptions = {
-    ...{ layout, self, lineage: LINEAGE, restored, isOn: () => state.isOn },
+    ...{ layout, self, lineage: LINEAGE, restored, isOn: () => state.isOn, follows: () => false },
     method: () => ({ ...METHOD, temperature: state.rate }),
     ...{ learningRate: () => 1, maxTokens: () => 1000 },
     ...{ build: () => 'waggle 1, onnx on cpu', auditor: () => 'waggle 1, onnx on cpu' },
@@ -63,7 +66,12 @@ function play({ disk = new SimulatedDisk(), restored, told }: Start = {}) {
       phases: NO_PHASES,
       random: () => 0,
       now: () => 5,
+      monotonic: () => 5,
       log: (line) => void state.lines.push(line),
+    },
+    ...{
+      ladder: {} as AuditsParts['ladder'],
+      ownHeads: createOwnHeads({ origin: () => new Float32Array() }),
     },
     findTask: () => undefined,
     encodePrompt: () => new Int32Array(),
@@ -137,12 +145,16 @@ describe('a receipt', () => {
   })
 
   test('names the heads that were averaged in before a step', async () => {
-    const { audits, step } = play()
-    audits.joined([{ author: self, hash: 'cd'.repeat(32) }])
+    const { audits, step, state } = play()
+    const beside = toVector(layout, state.weights)
+    audits.joined([{ author: self, hash: 'cd'.repeat(32), share: 0.5, beside }])
     await step()
     await step()
     const { steps } = readReceipt(audits.receipt()!)
-    expect(steps.map(({ joined }) => joined.length)).toEqual([1, 0])
+    expect(steps.map(({ joined }) => joined)).toEqual([
+      [{ author: self, hash: 'cd'.repeat(32), added: { share: 0.5, beside: steps[0]!.before.weights } }],
+      [],
+    ])
   })
 
   test('that cannot be written costs no step, and is told once', async () => {
@@ -177,6 +189,17 @@ describe('a head', () => {
     await audits.made({ bytes, weights })
     expect(readReceipt(audits.receipt()!).head).toBeUndefined()
   })
+})
+
+test('a head whose receipt claims that rounding had lost more than rounding can is forged', () => {
+  const origin = toVector(layout, INITIAL)
+  const weights = origin.map((value, i) => value + Math.sin(i))
+  const isForged = (share: number): boolean => {
+    const lost = weights.map((value, i) => share * (value - origin[i]!))
+    const hash = hashOf(packBeside(weights, origin, lost.slice()))
+    return !isHeadOf(hash, { weights, origin, lost })
+  }
+  expect([0.005, 0.1, 2].map(isForged)).toEqual([false, true, true])
 })
 
 test('a peer whose receipt is not served is not charged', async () => {

@@ -35,9 +35,11 @@ describe('the schedule', () => {
   })
 })
 
+const strangers = () => ({ strangers: [] as string[], followed: [] as string[] })
+
 /** A node with one peer, whose audits end as a test says. */
 function play(outcome: Partial<AuditedStep>, { head }: Pick<AuditResult, 'head'> = {}) {
-  const state = { audits: 0, failures: [] as string[], isOn: true, now: 0 }
+  const state = { audits: 0, failures: [] as string[], isOn: true, now: 0, peers: ['a'], ...strangers() }
   const step: AuditedStep = {
     ...{ step: 7, outcome: 'passed', own: 1, foreign: 0, joined: 0, isReplaced: false },
     ...outcome,
@@ -52,9 +54,16 @@ function play(outcome: Partial<AuditedStep>, { head }: Pick<AuditResult, 'head'>
         state.audits++
         return result
       },
+      nextStranger: ([one]) => one,
+      async follow(peer) {
+        state.followed.push(peer)
+        return true
+      },
     },
+    heads: { newest: () => undefined, takeAudited() {} },
     isOn: () => state.isOn,
-    peers: () => ['a'],
+    peers: () => state.peers,
+    strangers: () => state.strangers,
     onFailed: (peer, message) => void state.failures.push(`${peer}: ${message}`),
     random: () => 0.5,
     monotonic: () => state.now,
@@ -84,6 +93,17 @@ describe('a node', () => {
     rounds.next()
     await settle()
     expect(state).toMatchObject({ audits: 1, failures: [] })
+  })
+
+  test('audits peers and strangers in turn', async () => {
+    const { state, rounds, settle } = play({})
+    state.strangers = ['s']
+    for (let i = 0; i < 4; i++) {
+      rounds.next()
+      await settle()
+      state.now += 1e6
+    }
+    expect(state).toMatchObject({ audits: 2, followed: ['s', 's'] })
   })
 
   test('audits one at a time, not while it is off, and not after it has closed', async () => {

@@ -1,0 +1,152 @@
+// Strangers whose weights may be averaged. A stranger's steps must form a chain (chain.ts). It signs a receipt of its newest
+// steps; then one of those that are new is drawn, and only if that one is computed again does the chain go on to the
+// receipt's end. Whoever forges a share f of its steps passes k draws in a row with a chance of (1 - f)^k. So after k
+// draws f = 1 - 0.01^(1/k) can be ruled out with 99 %, and the stranger's weights count 1 - f of what they would. All
+// strangers together share what one newcomer counts for. The tokens of the batches that were drawn must also look as if the
+// stranger's policy had written them (../sharing/typicality.ts), or right answers could carry a mark.
+//
+// A chain ends for good where a step was forged, is not served or cannot be computed here. Then its author can only
+// begin anew, with the first values, and without what it has earned.
+//
+// It has no loop, no clock and no network.
+
+import type { Receipt, StateHashes } from '../../../protocol/wire/index.ts'
+import { type Evidence, type Odds, reviewed, type Typicality, untested } from '../sharing/typicality.ts'
+import { type ChainStep, readChain } from './chain.ts'
+
+export interface LadderOptions {
+  /** The state of version 0. */
+  first: StateHashes
+  restored?: readonly Climber[]
+}
+
+export interface Climber {
+  author: string
+  /** Draws passed in a row. */
+  passed: number
+  /** Newest last. */
+  states: readonly StateHashes[]
+  /** Of the tokens in its batches. */
+  typicality: Typicality
+}
+
+export interface Ladder {
+  /** The stranger to look at next, of those that are connected; undefined if there is none. `now`: monotonic ms. */
+  next(strangers: readonly string[], now: number): string | undefined
+  /**
+   * Reads a signed receipt, and says which step to compute again. `waits`: there are too few new steps for a draw. If the
+   * chain is broken, the author has nothing any more.
+   */
+  draw(receipt: Receipt, now: number): { drawn: ChainStep } | { broken: string } | 'waits'
+  /** The step that was drawn from this receipt was computed again; `evidence`: where the tokens of its batch lie. */
+  passed(receipt: Receipt, evidence: Evidence): void
+  /** It was not, for whatever reason. */
+  broke(author: string, now: number): void
+  /** Whether weights of this hash are in the author's chain, or would be with the receipt's steps. */
+  isKnown(weights: string, receipt: Receipt): boolean
+  /** 0 to 1: how much the author's weights count, of what one newcomer does. */
+  weight(author: string): number
+  /** Of those who have passed a draw. */
+  list(): { author: string; passed: number; likeness: Typicality['likeness']; weight: number }[]
+}
+
+/** A draw from fewer steps would be of other odds than one from many. */
+const LEAST_STEPS = 4
+/** Draws after which a stranger's weights count at all: half of its steps could be forged with a chance of 3 %. */
+const LEAST_DRAWS = 5
+const DOUBT = 0.01
+/** Strangers who are followed at a time: each costs an audit for every twelve of its steps or so. */
+const MOST = 4
+/** A chain that broke, or never began, is looked at again after so many ms. */
+const AGAIN_MS = 10 * 60_000
+const MAX_STATES = 128
+const MAX_LOST = 256
+
+export function createLadder(
+  { first, restored = [] }: LadderOptions,
+  {
+    hasHead,
+    odds,
+    random,
+    onChange = () => {},
+  }: {
+    /** Whether this node made the head of that hash, and still has it. */
+    hasHead(hash: string): boolean
+    /** What each bet pays for a token, by this node's own tokens. */
+    odds(): Odds
+    random(): number
+    onChange?(climbers: readonly Climber[]): void
+  },
+): Ladder {
+  const climbers = new Map<string, Climber>(restored.slice(0, MOST).map((one) => [one.author, one]))
+  /** By author: when its chain broke. */
+  const lost = new Map<string, number>()
+  const knownOf = (author: string): StateHashes[] => [first, ...(climbers.get(author)?.states ?? [])]
+  const broke = (author: string, now: number): void => {
+    if (climbers.delete(author)) onChange([...climbers.values()])
+    lost.delete(author)
+    lost.set(author, now)
+    if (lost.size > MAX_LOST) lost.delete(lost.keys().next().value!)
+  }
+  const rung = (author: string): number => {
+    const { passed = 0, typicality } = climbers.get(author) ?? {}
+    return passed < LEAST_DRAWS || typicality?.likeness !== 'matched' ? 0 : DOUBT ** (1 / passed)
+  }
+
+  return {
+    next(strangers, now) {
+      // The one that was looked at longest ago; whoever has a place keeps it.
+      const followed = [...climbers.keys()].filter((author) => strangers.includes(author))
+      const others = strangers.filter(
+        (author) =>
+          !climbers.has(author) && !(now - (lost.get(author) ?? Number.NEGATIVE_INFINITY) < AGAIN_MS),
+      )
+      const isFree = climbers.size < MOST || followed.length < climbers.size
+      const isNew = others.length > 0 && isFree && (followed.length === 0 || random() < 1 / 2)
+      const [chosen] = isNew ? others.slice(Math.floor(random() * others.length)) : followed
+      const one = chosen === undefined ? undefined : climbers.get(chosen)
+      if (one) {
+        climbers.delete(one.author)
+        climbers.set(one.author, one)
+      }
+      return chosen
+    },
+
+    draw(receipt, now) {
+      const reading = readChain(receipt, knownOf(receipt.author), hasHead)
+      if ('broken' in reading) {
+        broke(receipt.author, now)
+        return reading
+      }
+      const { steps } = reading
+      return steps.length < LEAST_STEPS ? 'waits' : { drawn: steps[Math.floor(random() * steps.length)]! }
+    },
+
+    passed(receipt, evidence) {
+      const { author } = receipt
+      const before = climbers.get(author) ?? { passed: 0, states: [], typicality: untested() }
+      const { passed, states } = before
+      const typicality = reviewed(before.typicality, evidence, odds())
+      const added = receipt.steps.flatMap(({ before, after }) => [before, after])
+      // In the place of one who left, if there is none left.
+      if (!climbers.has(author) && climbers.size >= MOST) climbers.delete(climbers.keys().next().value!)
+      const newest = [...states, ...added].slice(-MAX_STATES)
+      climbers.set(author, { author, passed: passed + 1, states: newest, typicality })
+      onChange([...climbers.values()])
+    },
+
+    broke,
+    isKnown: (weights, { author, steps }) =>
+      [...knownOf(author), ...steps.flatMap(({ before, after }) => [before, after])].some(
+        (state) => state.weights === weights,
+      ),
+    weight(author) {
+      const count = [...climbers.keys()].filter((one) => rung(one) > 0).length
+      return count === 0 ? 0 : rung(author) / count
+    },
+    list: () =>
+      [...climbers.values()].map(({ author, passed, typicality: { likeness } }) => ({
+        ...{ author, passed, likeness, weight: rung(author) },
+      })),
+  }
+}
