@@ -40,8 +40,8 @@ export interface StrangersCourse {
   /** The founder's skill every two virtual seconds, and its mean in the last minute. */
   skills: number[]
   end: number
-  /** Of each liar: forged steps until it was found, and for how many of its weights the founder took after the first. */
-  liars: { forged: number; taken: number; isFound: boolean; seconds: number }[]
+  /** Of each liar: forged steps until it was found, and draws that it passed since the first. */
+  liars: { forged: number; draws: number; isFound: boolean; seconds: number }[]
   /** Honest volunteers who were accused. */
   accused: number
   /** What each honest volunteer counts for at the end, and its draws. */
@@ -90,10 +90,18 @@ export async function runStrangers({
   })
   if (weights === 'trusted') settings.swarm.trust = volunteers.map(({ id }) => id)
   const skills: number[] = []
-  const found = forged.map(() => ({ forged: 0, taken: 0, isFound: false, seconds: 0 }))
+  const found = forged.map(() => ({ forged: 0, draws: 0, isFound: false, seconds: 0 }))
+  const passed = forged.map(() => ({ atFirst: 0, now: 0 }))
   const accused = new Set<string>()
   const watch = async (): Promise<void> => {
     skills.push((await founder.living?.skill()) ?? 0)
+    const list = founder.living?.ladder.list() ?? []
+    for (const [i, { id }] of volunteers.slice(honest).entries()) {
+      const now = list.find(({ author }) => author === id)?.passed
+      if (now === undefined) continue
+      passed[i]!.now = now
+      if (forged[i]!.first === 0) passed[i]!.atFirst = now
+    }
     const failed = (founder.living?.alerts() ?? []).filter(({ message }) =>
       message.includes('failed an audit'),
     )
@@ -104,6 +112,7 @@ export async function runStrangers({
       else if (!of.isFound)
         Object.assign(of, {
           ...{ isFound: true, forged: forged[i - honest]!.steps },
+          draws: passed[i - honest]!.now - passed[i - honest]!.atFirst,
           seconds: (world.time - forged[i - honest]!.first) / 1000,
         })
     }

@@ -1,5 +1,7 @@
 // Receipts of this node's steps, and audits of its peers'.
 
+import { join } from 'node:path'
+import { createBlobs } from '../../store/blobs.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import type { NodeAudits } from '../audits/audits.ts'
 import { openLadderRecord } from '../audits/ladder-record.ts'
@@ -18,12 +20,25 @@ export async function openNodeAudits(
   { known, models, policies: { policy }, restored, limits }: Store & Plugins & Trained,
 ): Promise<NodeAudits> {
   const { log, phases, identity } = started
-  const climbers = await openLadderRecord(policy.lineage, { database: started.home.database, log })
+  const blobs = createBlobs({ directory: join(paths.audits, 'heads') }, { disk })
+  const climbers = await openLadderRecord(policy.lineage, { database: started.home.database, log, blobs })
   const { now, monotonic, sleep, random } = machine
   return openAudits(
     { settings, paths, self, restored: restored?.receipt, threads: 1, climbers },
     {
-      ...{ policy, models, known, disk, log, phases, now, monotonic, sleep, random },
+      ...{
+        policy,
+        models,
+        known,
+        disk,
+        log,
+        phases,
+        closers: started.closers,
+        now,
+        monotonic,
+        sleep,
+        random,
+      },
       ...{ signer: identity.signer, swarm: () => late.swarm, mayWrite: limits.mayWrite },
       // Nobody is followed before the node learns.
       odds: () => late.core!.learner.odds(),

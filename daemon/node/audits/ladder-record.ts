@@ -1,7 +1,9 @@
-// Keeps in the home which strangers are followed, so that a restart costs nobody what it has earned. A record that cannot be
-// read, or is of another lineage, counts as none.
+// Keeps in the home which strangers are followed, and the heads of this node that they may have averaged, so that a restart
+// costs nobody what it has earned. After a kill the heads are missing, and chains that had them break. A record that
+// cannot be read, or is of another lineage, counts as none.
 
 import { z } from 'zod'
+import type { Blobs } from '../../store/blobs.ts'
 import type { Database } from '../../store/database/database.ts'
 import type { Log } from '../../store/log.ts'
 import type { Climber } from '../../trainer/audit/ladder.ts'
@@ -24,24 +26,46 @@ const record = z.strictObject({
       }),
     )
     .max(64),
+  /** SHA-256 of own heads. */
+  heads: z.array(hash).max(256),
 })
 
 export interface LadderRecord {
   climbers: readonly Climber[]
+  heads: readonly Uint8Array[]
   save(climbers: readonly Climber[]): void
+  /** When the node stops. */
+  close(heads: readonly Uint8Array[]): Promise<void>
 }
 
 export async function openLadderRecord(
   lineage: string,
-  { database, log }: { database: Database; log: Log },
+  { database, log, blobs }: { database: Database; log: Log; blobs: Blobs },
 ): Promise<LadderRecord> {
   const state = database.namespace('state')
   const stored = await state.get(KEY)
   const kept = stored && read(stored)
   if (stored && !kept) log('warn', 'the record of strangers that were audited was damaged; it begins anew')
+  const old = kept?.lineage === lineage ? kept : undefined
+  let now: Pick<z.infer<typeof record>, 'heads'> & { climbers: readonly Climber[] } = {
+    ...{ climbers: old?.climbers ?? [], heads: [] },
+  }
+  const write = (): void => void state.write(KEY, Buffer.from(JSON.stringify({ lineage, ...now })))
+  const heads = await Promise.all((old?.heads ?? []).map((name) => blobs.get(name)))
   return {
-    climbers: kept?.lineage === lineage ? kept.climbers : [],
-    save: (climbers) => void state.write(KEY, Buffer.from(JSON.stringify({ lineage, climbers }))),
+    climbers: now.climbers,
+    heads: heads.flatMap((bytes) => bytes ?? []),
+    save(climbers) {
+      now = { ...now, climbers }
+      write()
+    },
+    async close(newest) {
+      if (now.climbers.length === 0) return
+      const names = await Promise.all(newest.map((bytes) => blobs.put(bytes)))
+      await blobs.keepOnly(new Set(names))
+      now = { ...now, heads: names }
+      write()
+    },
   }
 }
 

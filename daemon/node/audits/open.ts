@@ -22,6 +22,7 @@ import { layoutOf, toVector, type Vector } from '../../trainer/heads/vector.ts'
 import type { Odds } from '../../trainer/sharing/typicality.ts'
 import { PLUGINS, TASKS } from '../../wiring/built-in.ts'
 import { hostOptions } from '../../wiring/plugin-config.ts'
+import type { Closers } from '../begin.ts'
 import { optimizerOf } from '../core.ts'
 import type { Models } from '../policy/models.ts'
 import { createNodeAudits, type NodeAudits } from './audits.ts'
@@ -51,6 +52,7 @@ interface OpenAuditsParts
   sleep(ms: number, signal: AbortSignal): Promise<void>
   /** See Learner. */
   odds(): Odds
+  closers: Closers
   /** Whether limits allow writing what the user did not ask for. */
   mayWrite(): boolean
 }
@@ -60,7 +62,7 @@ const LARGER = 8
 
 export function openAudits(
   { settings, paths, self, restored, threads, climbers }: OpenAuditsOptions,
-  { policy, models, known, disk, log, sleep, mayWrite, odds, ...parts }: OpenAuditsParts,
+  { policy, models, known, disk, log, sleep, mayWrite, odds, closers, ...parts }: OpenAuditsParts,
 ): NodeAudits {
   const { model, plan } = models
   const layout = layoutOf(policy.spec)
@@ -107,11 +109,13 @@ export function openAudits(
 
   const origin = (): Vector => toVector(layout, policy.initial)
   const ownHeads = createOwnHeads({ origin })
+  for (const bytes of climbers.heads) ownHeads.add(bytes)
   const ladder = createLadder(
     { first: firstState(layout, origin()), restored: climbers.climbers },
     { hasHead: ownHeads.has, odds, random: parts.random, onChange: climbers.save },
   )
 
+  closers.add(() => climbers.close(ownHeads.list()))
   return createNodeAudits(
     {
       ...{ layout, self, restored, lineage: policy.lineage },

@@ -202,7 +202,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     join({ version, weights, learnt }) {
       // Before its own first steps, a node cannot say how far is too far.
       const heads = [...waiting.values()].filter((head) => movement > 0 && !isAhead(learnt, head))
-      const strangers = movement > 0 ? [...audited.values()] : []
+      const strangers = movement > 0 ? near([...audited.values()], FARTHEST * movement) : []
       waiting = new Map()
       audited = new Map()
       members.admit(heads.map(authorOf), version)
@@ -224,6 +224,11 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       from = undefined
     },
   }
+}
+
+/** A forged step that no audit drew leaves its author elsewhere for good, so a stranger who is far away does not count. */
+function near(strangers: readonly AuditedWeights[], farthest: number): AuditedWeights[] {
+  return strangers.filter(({ weights, beside }) => distance(weights, beside) <= farthest)
 }
 
 function toldOf(

@@ -211,6 +211,7 @@ export interface Auditing {
   tasks?: readonly Task[]
   learningRate?: number
   bytes?: AuditParts['bytes']
+  uniform?: AuditParts['uniform']
   engine?: Engine
 }
 
@@ -242,6 +243,7 @@ export async function audit(
         encodePrompt: codec.encodePrompt,
         decode: (tokens) => tokenizer.decodeCompletion(tokens),
         pause: async () => {},
+        uniform: more.uniform,
         bytes: bytes ?? (async (hash) => ledger.bytes(hash)),
         recompute: (one) =>
           recomputeStep(one, { engine, spec, layout, base: BASE, frozen: {}, initial: INITIAL, plugins }),
