@@ -44,6 +44,7 @@ function ends(all: readonly StrangersCourse[]): string {
 
 const started = process.cpuUsage()
 if (values.kinds === STRANGER_KINDS.join()) {
+  console.log(`alone: ${ends(await runs({ honest: 0 }))}`)
   for (const weights of ['off', 'audited', 'trusted'] as const) {
     const all = await runs({ honest, weights })
     const rungs = all.flatMap((run) => run.rungs)
@@ -61,7 +62,7 @@ for (const kind of kinds) {
       ? '-'
       : `${mean(found.map(of)).toFixed(1)} (most ${Math.round(Math.max(...found.map(of)))})`
   console.log(
-    `| ${kind} | ${found.length} of ${liars.length} | ${most((one) => one.forged)} | ${most((one) => one.draws)} | ${most((one) => one.seconds)} | ${ends(all)} |`,
+    `| ${kind} | ${found.length} of ${liars.length}, ${liars.filter((one) => one.isOff).length} count nothing | ${most((one) => one.forged)} | ${most((one) => one.draws)} | ${most((one) => one.seconds)} | ${ends(all)} |`,
   )
 }
 const { user, system } = process.cpuUsage(started)

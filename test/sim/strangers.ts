@@ -40,8 +40,8 @@ export interface StrangersCourse {
   /** The founder's skill every two virtual seconds, and its mean in the last minute. */
   skills: number[]
   end: number
-  /** Of each liar: forged steps until it was found, and draws that it passed since the first. */
-  liars: { forged: number; draws: number; isFound: boolean; seconds: number }[]
+  /** Of each liar: forged steps until it was found, draws that it passed since the first, and whether it counts nothing. */
+  liars: { forged: number; draws: number; isFound: boolean; isOff: boolean; seconds: number }[]
   /** Honest volunteers who were accused. */
   accused: number
   /** What each honest volunteer counts for at the end, and its draws. */
@@ -90,7 +90,7 @@ export async function runStrangers({
   })
   if (weights === 'trusted') settings.swarm.trust = volunteers.map(({ id }) => id)
   const skills: number[] = []
-  const found = forged.map(() => ({ forged: 0, draws: 0, isFound: false, seconds: 0 }))
+  const found = forged.map(() => ({ forged: 0, draws: 0, isFound: false, isOff: false, seconds: 0 }))
   const passed = forged.map(() => ({ atFirst: 0, now: 0 }))
   const accused = new Set<string>()
   const watch = async (): Promise<void> => {
@@ -132,6 +132,8 @@ export async function runStrangers({
   await world.run(1000 * seconds)
   const list = founder.living?.ladder.list() ?? []
   const last = skills.slice(-30)
+  for (const [i, { id }] of volunteers.slice(honest).entries())
+    found[i]!.isOff = founder.living?.ladder.weight(id) === 0
   return {
     ...{ breaches: world.breaches, lines: world.lines, skills, liars: found, accused: accused.size },
     end: last.reduce((a, b) => a + b, 0) / last.length,
