@@ -1,5 +1,5 @@
-// Audits peers at random while the node trains, in an engine and a thread of their own, for a twentieth of one processor's
-// time at most. Of peers whose weights are averaged and strangers whose weights may be, one in turn.
+// Audits peers at random while the node trains, in an engine and a thread of their own: peers whose weights are averaged, for a
+// twentieth of one processor's time at most, and strangers whose weights may be, for a tenth.
 
 import type { AuditResult } from '../../../protocol/api/index.ts'
 import { peerName } from '../../../protocol/text.ts'
@@ -31,9 +31,15 @@ export interface AuditRounds {
   close(): Promise<void>
 }
 
+/** Whoever is looked at too seldom cannot be followed: its receipt has sixteen steps. */
+const FOLLOWING = 0.1
+
 export function createAuditRounds(parts: AuditRoundsParts): AuditRounds {
   const { audits, monotonic } = parts
-  const schedule = createAuditSchedule({}, parts)
+  const schedules = {
+    peers: createAuditSchedule({}, parts),
+    strangers: createAuditSchedule({ share: FOLLOWING }, parts),
+  }
   const ending = new AbortController()
   let running: Promise<void> | undefined
 
@@ -42,7 +48,7 @@ export function createAuditRounds(parts: AuditRoundsParts): AuditRounds {
     // A peer without a receipt is no fault, and is asked again.
     const result = await audits.audit({ peer }, ending.signal).catch(() => undefined)
     const isPassed = result?.audited.some(({ outcome }) => outcome === 'passed') ?? false
-    schedule.ended(peer, { isPassed, seconds: (monotonic() - began) / 1000 }, monotonic())
+    schedules.peers.ended(peer, { isPassed, seconds: (monotonic() - began) / 1000 }, monotonic())
     if (!result) return
     const failure = failureIn(result)
     if (failure === undefined) parts.log(`audited a step of ${peerName(peer)}: ${outcomeOf(result)}`)
@@ -53,20 +59,16 @@ export function createAuditRounds(parts: AuditRoundsParts): AuditRounds {
     const began = monotonic()
     const { newest, takeAudited: take } = parts.heads
     const isPassed = await audits.follow(peer, { newest, take, ...parts }).catch(() => false)
-    schedule.ended(peer, { isPassed, seconds: (monotonic() - began) / 1000 }, monotonic())
+    schedules.strangers.ended(peer, { isPassed, seconds: (monotonic() - began) / 1000 }, monotonic())
   }
 
-  let wasStranger = false
   const next = (): Promise<void> | undefined => {
-    const [peers, strangers] = [parts.peers(), parts.strangers()]
-    // Whether an audit is due at all.
-    const peer = schedule.next(peers.length > 0 ? peers : strangers, monotonic())
-    if (peer === undefined) return undefined
-    const isStranger = strangers.length > 0 && (peers.length === 0 || !wasStranger)
-    wasStranger = isStranger
-    if (!isStranger) return audit(peer)
-    const stranger = audits.nextStranger(strangers)
-    return stranger === undefined ? undefined : follow(stranger)
+    const strangers = parts.strangers()
+    const isDue = schedules.strangers.next(strangers, monotonic()) !== undefined
+    const stranger = isDue ? audits.nextStranger(strangers) : undefined
+    if (stranger !== undefined) return follow(stranger)
+    const peer = schedules.peers.next(parts.peers(), monotonic())
+    return peer === undefined ? undefined : audit(peer)
   }
 
   return {

@@ -55,8 +55,8 @@ const LEAST_STEPS = 4
 /** Draws after which a stranger's weights count at all: half of its steps could be forged with a chance of 3 %. */
 const LEAST_DRAWS = 5
 const DOUBT = 0.01
-/** Strangers who are followed at a time: each costs an audit for every twelve of its steps or so. */
-const MOST = 4
+/** Strangers who are followed at a time: each costs an audit, which takes as long as a step, for every 16 of its steps. */
+const MOST = 2
 /** A chain that broke, or never began, is looked at again after so many ms. */
 const AGAIN_MS = 10 * 60_000
 const MAX_STATES = 128

@@ -33,8 +33,8 @@ export interface Ledger {
   bytes(hash: string): Promise<Uint8Array<ArrayBuffer> | undefined>
 }
 
-/** A step of the bundled model takes 13 MB. As many bytes may be held for what was offered, and for what was saved. */
-const MAX_BYTES = 160 << 20
+/** Sixteen steps of the bundled model. As many bytes may be held for what was offered, and for what was saved. */
+const MAX_BYTES = 224 << 20
 
 export function createLedger(
   { values, maxBytes = MAX_BYTES, restored }: LedgerOptions,

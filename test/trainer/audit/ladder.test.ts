@@ -127,8 +127,8 @@ describe('the ladder', () => {
 
   test('gives all strangers together what one would have', () => {
     const ladder = open()
-    for (const author of ['a', 'b', 'c']) climb(ladder, 50, { author })
-    expect(3 * ladder.weight('b')).toBeCloseTo(0.912, 3)
+    for (const author of ['a', 'b']) climb(ladder, 50, { author })
+    expect(2 * ladder.weight('b')).toBeCloseTo(0.912, 3)
   })
 
   test('counts nothing of a stranger whose answers its policy did not write', () => {
@@ -154,8 +154,8 @@ describe('the ladder', () => {
 
   test('looks at all in turn, and at no more than it can', () => {
     const ladder = open()
-    for (const author of ['a', 'b', 'c', 'd']) climb(ladder, 1, { author })
-    const seen = Array.from({ length: 8 }, () => ladder.next(['a', 'b', 'c', 'd', 'new'], 0))
-    expect(seen).toEqual(['a', 'b', 'c', 'd', 'a', 'b', 'c', 'd'])
+    for (const author of ['a', 'b']) climb(ladder, 1, { author })
+    const seen = Array.from({ length: 4 }, () => ladder.next(['a', 'b', 'new'], 0))
+    expect(seen).toEqual(['a', 'b', 'a', 'b'])
   })
 })
