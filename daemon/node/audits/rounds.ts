@@ -32,13 +32,13 @@ export interface AuditRounds {
 }
 
 /** Whoever is looked at too seldom cannot be followed: its receipt has sixteen steps. */
-const FOLLOWING = 0.1
+const FOLLOWING = { share: 0.1, leastMs: 3000 }
 
 export function createAuditRounds(parts: AuditRoundsParts): AuditRounds {
   const { audits, monotonic } = parts
   const schedules = {
     peers: createAuditSchedule({}, parts),
-    strangers: createAuditSchedule({ share: FOLLOWING }, parts),
+    strangers: createAuditSchedule(FOLLOWING, parts),
   }
   const ending = new AbortController()
   let running: Promise<void> | undefined

@@ -81,6 +81,7 @@ export function createLadder(
   const climbers = new Map<string, Climber>(restored.slice(0, MOST).map((one) => [one.author, one]))
   /** By author: when its chain broke. */
   const lost = new Map<string, number>()
+  let wasNew = false
   const knownOf = (author: string): StateHashes[] => [first, ...(climbers.get(author)?.states ?? [])]
   const broke = (author: string, now: number): void => {
     if (climbers.delete(author)) onChange([...climbers.values()])
@@ -102,8 +103,9 @@ export function createLadder(
           !climbers.has(author) && !(now - (lost.get(author) ?? Number.NEGATIVE_INFINITY) < AGAIN_MS),
       )
       const isFree = climbers.size < MOST || followed.length < climbers.size
-      const isNew = others.length > 0 && isFree && (followed.length === 0 || random() < 1 / 2)
-      const [chosen] = isNew ? others.slice(Math.floor(random() * others.length)) : followed
+      // In turn: the first steps of a newcomer are soon gone, too.
+      wasNew = others.length > 0 && isFree && (followed.length === 0 || !wasNew)
+      const [chosen] = wasNew ? others.slice(Math.floor(random() * others.length)) : followed
       const one = chosen === undefined ? undefined : climbers.get(chosen)
       if (one) {
         climbers.delete(one.author)

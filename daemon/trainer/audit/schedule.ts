@@ -4,6 +4,8 @@
 export interface AuditScheduleOptions {
   /** Largest share of a processor's time that audits may take. */
   share?: number
+  /** Audits are at least so far apart, in ms. */
+  leastMs?: number
 }
 
 export interface AuditSchedule {
@@ -15,12 +17,12 @@ export interface AuditSchedule {
 
 /** A twentieth. */
 const SHARE = 0.05
-/** Audits are at least so far apart, in ms: a peer without a receipt costs next to nothing, and is asked again later. */
+/** A peer without a receipt costs next to nothing, and is asked again later. */
 const LEAST_MS = 10_000
 const MAX_PEERS = 1024
 
 export function createAuditSchedule(
-  { share = SHARE }: AuditScheduleOptions,
+  { share = SHARE, leastMs = LEAST_MS }: AuditScheduleOptions,
   { random }: { random(): number },
 ): AuditSchedule {
   /** Audits that a peer has passed. */
@@ -37,7 +39,7 @@ export function createAuditSchedule(
       })
     },
     ended(peer, { seconds, isPassed }, now) {
-      free = now + Math.max(LEAST_MS, (1000 * seconds) / share)
+      free = now + Math.max(leastMs, (1000 * seconds) / share)
       if (!isPassed) return
       const count = (passed.get(peer) ?? 0) + 1
       passed.delete(peer)
