@@ -57,8 +57,9 @@ export function createAuditRounds(parts: AuditRoundsParts): AuditRounds {
 
   const follow = async (peer: string): Promise<void> => {
     const began = monotonic()
-    const { newest, takeAudited: take } = parts.heads
-    const isPassed = await audits.follow(peer, { newest, take, ...parts }).catch(() => false)
+    const { heads, onFailed, log } = parts
+    const does = { newest: heads.newest, take: heads.takeAudited, onFailed, log }
+    const isPassed = await audits.follow(peer, does).catch(() => false)
     schedules.strangers.ended(peer, { isPassed, seconds: (monotonic() - began) / 1000 }, monotonic())
   }
 
