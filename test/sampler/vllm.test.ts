@@ -11,7 +11,7 @@ type Schema = { properties: Record<string, unknown> }
 const { schemas } = JSON.parse(readFileSync(join(import.meta.dirname, 'vllm.json'), 'utf8')) as {
   schemas: Record<string, Schema>
 }
-const ajv = new Ajv({ strict: false })
+const ajv = new Ajv({ strict: false, formats: { binary: true } })
 
 /** What is wrong with it as an instance of that class; a field that vLLM does not know would be ignored there. */
 function faults(name: string, body: object): unknown[] {
