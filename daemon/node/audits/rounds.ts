@@ -1,5 +1,5 @@
 // Audits peers at random while the node trains, in an engine and a thread of their own: peers whose weights are averaged, for a
-// twentieth of one processor's time at most, and strangers whose weights may be, for a tenth.
+// twentieth of one processor's time at most, and strangers whose weights may be, for a quarter.
 
 import type { AuditResult } from '../../../protocol/api/index.ts'
 import { peerName } from '../../../protocol/text.ts'
@@ -32,7 +32,7 @@ export interface AuditRounds {
 }
 
 /** Whoever is looked at too seldom cannot be followed: its receipt has sixteen steps. */
-const FOLLOWING = { share: 0.1, leastMs: 3000 }
+const FOLLOWING = { share: 0.25, leastMs: 3000 }
 
 export function createAuditRounds(parts: AuditRoundsParts): AuditRounds {
   const { audits, monotonic } = parts
