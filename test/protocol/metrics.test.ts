@@ -30,6 +30,7 @@ const FULL = {
   serving: {
     ...{ model: 'tiny', maxTokens: 512, running: 1, waiting: 2, answered: 3, abandoned: 4, refused: 5 },
     ...{ tokens: 6, tokensPerSecond: 7, firstTokenSeconds: 8 },
+    learning: { kept: 10, rated: 11, learnt: 12, again: 13 },
   },
   agents: {
     ...{ open: 2, begun: 1, rewarded: 9, groups: 4, rows: 30, split: 3, dropped: { late: 2 } },
