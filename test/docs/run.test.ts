@@ -22,7 +22,7 @@ const PAGES = [
   ...['docs/models.md', 'docs/operating.md'],
 ]
 
-test.each(PAGES)(
+test.concurrent.each(PAGES)(
   '%s can be typed as it stands',
   async (page) => {
     const session = await openSession((command) => LEFT_OUT.some(([pattern]) => pattern.test(command)))

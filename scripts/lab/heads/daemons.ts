@@ -3,7 +3,8 @@
 //
 // Daemons with empty homes and a node's defaults on this machine, but for evaluations, and one thread each. An arm is a
 // number of daemons, in a private swarm. The first is looked at whenever it has written so many more own groups: all are
-// paused while it evaluates, which is not part of the cost. Seeds only number the runs.
+// paused while it evaluates, which is not part of the cost. Where there are several, a newcomer joins at the end, beside
+// the first alone; both are looked at three minutes later. Seeds only number the runs.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -28,7 +29,16 @@ interface Look {
   sampled: number
 }
 
-await runExperiment<number, { looks: Look[] }>({
+/** Held-out accuracy of a daemon that joined at the end, and of the first, by the same questions. */
+interface Newcomer {
+  before: number
+  after: number
+  first: number
+}
+
+const CATCH_UP_MS = 180_000
+
+await runExperiment<number, { looks: Look[]; newcomer?: Newcomer }>({
   question:
     'How much processor time of its own does a daemon need to a held-out accuracy, alone and where weights are averaged?',
   defaults: { arms: '1,4', rates: '1e-4', seeds: '1', out: 'docs/results/heads-daemons.jsonl' },
@@ -55,9 +65,13 @@ await runExperiment<number, { looks: Look[] }>({
     const place = await mkdtemp(join(tmpdir(), 'waggle-heads-'))
     const nodes = await startAll(count, { place, rate })
     const looks = await watch(nodes, { every, most, prompts, log })
-    await Promise.all(nodes.map((node) => node.stop()))
+    const [first, ...others] = nodes as [NodeProcess]
+    await Promise.all(others.map((node) => node.stop()))
+    const newcomer = count > 1 ? await catchUp(first, { place, rate, prompts }) : undefined
+    if (newcomer) log(JSON.stringify(newcomer))
+    await first.stop()
     await rm(place, { recursive: true })
-    return { looks }
+    return { looks, ...(newcomer && { newcomer }) }
   },
 
   table(runs, values) {
@@ -65,7 +79,7 @@ await runExperiment<number, { looks: Look[] }>({
     const arms = [...new Set(runs.map(({ arm }) => arm))].sort((a, b) => Number(a) - Number(b))
     return markdown(
       [
-        ...['daemons', 'runs', 'held-out at the last look'],
+        ...['daemons', 'runs', 'held-out at the last three looks', 'newcomer before, after, first'],
         ...targets.flatMap((target) => [`own groups to ${target}`, 'processor s']),
       ],
       arms.map((arm) => {
@@ -79,9 +93,13 @@ await runExperiment<number, { looks: Look[] }>({
               ),
             ),
           )
+        const newcomers = runs.flatMap((run) => (run.arm === arm ? (run.newcomer ?? []) : []))
         return [
           ...[arm, String(curves.length)],
           show(summary(curves.map((looks) => mean(looks.slice(-3).map(({ sampled }) => sampled))))),
+          newcomers
+            .map(({ before, after, first }) => [before, after, first].map((x) => x.toFixed(3)).join(' '))
+            .join('; '),
           ...targets.flatMap((target) => [
             costs(({ ownGroups }) => ownGroups, target),
             costs(({ processorSeconds }) => processorSeconds, target),
@@ -126,6 +144,24 @@ async function watch(
   return looks
 }
 
+/** A daemon with an empty home joins the first, which goes on training; both are looked at after three minutes. */
+async function catchUp(
+  first: NodeProcess,
+  { place, rate, prompts }: { place: string; rate: number; prompts: number },
+): Promise<Newcomer> {
+  const node = await startOne(join(place, 'newcomer'), { rate, isFirst: false })
+  await node.pause()
+  await first.pause()
+  const { accuracy: before } = await node.evaluate(prompts)
+  await Promise.all([node.resume(), first.resume()])
+  await node.join(await first.invite())
+  await sleep(CATCH_UP_MS)
+  await Promise.all([node.pause(), first.pause()])
+  const [{ accuracy: after }, { accuracy }] = [await node.evaluate(prompts), await first.evaluate(prompts)]
+  await node.stop()
+  return { before, after, first: accuracy }
+}
+
 /** All wait until the last one is there, so that the first is not ahead. */
 async function startAll(
   count: number,
@@ -133,20 +169,26 @@ async function startAll(
 ): Promise<NodeProcess[]> {
   const nodes: NodeProcess[] = []
   for (let i = 0; i < count; i++) {
-    const home = join(place, `${i}`)
-    await mkdir(home)
-    const config = [
-      `[engine]\nthreads = 1`,
-      `[eval]\nevery_seconds = 0`,
-      `[training]\nlearning_rate = ${rate}`,
-      `[swarm]\nlisten = ["/ip4/127.0.0.1/tcp/0"]\nlan = "off"${i === 0 ? '\nprivate = true' : ''}\n`,
-    ]
-    await writeFile(join(home, 'config.toml'), config.join('\n'))
-    const node = await startNode(home)
+    const node = await startOne(join(place, `${i}`), { rate, isFirst: i === 0 })
     await node.pause()
     nodes.push(node)
     if (i > 0) await node.join(await nodes[0]!.invite())
   }
   await Promise.all(nodes.map((node) => node.resume()))
   return nodes
+}
+
+async function startOne(
+  home: string,
+  { rate, isFirst }: { rate: number; isFirst: boolean },
+): Promise<NodeProcess> {
+  await mkdir(home)
+  const config = [
+    `[engine]\nthreads = 1`,
+    `[eval]\nevery_seconds = 0`,
+    `[training]\nlearning_rate = ${rate}`,
+    `[swarm]\nlisten = ["/ip4/127.0.0.1/tcp/0"]\nlan = "off"${isFirst ? '\nprivate = true' : ''}\n`,
+  ]
+  await writeFile(join(home, 'config.toml'), config.join('\n'))
+  return startNode(home)
 }

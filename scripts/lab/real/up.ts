@@ -2,6 +2,9 @@
 //
 // `waggle up --recipe NAME`: one daemon with an empty home, its own evaluations included, in no swarm. It is looked at after so many
 // steps: it pauses, and answers held-out questions, which is not part of the cost. Seeds only number the runs.
+//
+// `--check --out .cache/nightly.jsonl` looks at the steps of the recipe's own looks and fails where a run is outside the
+// band of the recorded ones, as every twentieth look is by chance.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,6 +16,7 @@ import {
   type Recipe,
   type RecipeName,
 } from '../../../daemon/config/recipes/index.ts'
+import { bandAt, bandText } from '../../../protocol/api/text/recipe-text.ts'
 import { type Run, runExperiment } from '../frame/experiment.ts'
 import { markdown, show, summary } from '../frame/statistics.ts'
 import { startNode } from '../nodes/process.ts'
@@ -31,6 +35,7 @@ await runExperiment<RecipeName, Result>({
     model: { type: 'string' },
     steps: { type: 'string', default: '0,10,20,35' },
     questions: { type: 'string', default: '200' },
+    check: { type: 'boolean' },
   },
   settings: ({ model, steps, questions }) => ({
     ...{ model: basename(String(model ?? '')), steps: String(steps), questions: Number(questions) },
@@ -41,7 +46,7 @@ await runExperiment<RecipeName, Result>({
   },
 
   async play(name, { values, log }) {
-    const { model }: Recipe = RECIPES[name]
+    const { model, looks: recorded }: Recipe = RECIPES[name]
     if (model && !values.model) throw new Error(`which model? --model FILE: ${model}`)
     const place = await mkdtemp(join(tmpdir(), 'waggle-up-'))
     const node = await startNode(place, [
@@ -49,14 +54,15 @@ await runExperiment<RecipeName, Result>({
       ...(model ? ['--model', String(values.model)] : []),
     ])
     const looks = await lookAt(node, {
-      steps: String(values.steps).split(',').map(Number),
-      questions: Number(values.questions),
+      steps: values.check ? recorded.map(({ step }) => step) : String(values.steps).split(',').map(Number),
+      questions: values.check ? recorded[0]!.questions : Number(values.questions),
       log,
     })
     const parameters = (await node.snapshot()).model!.parameters!
     const peakBytes = node.peakBytes()
     await node.stop()
     await rm(place, { recursive: true })
+    if (values.check) check(name, looks)
     return { parameters, peakBytes, looks }
   },
 
@@ -65,6 +71,16 @@ await runExperiment<RecipeName, Result>({
       .map((arm) => `${arm}\n\n${tableOf(runs.filter((run) => run.arm === arm))}`)
       .join('\n\n'),
 })
+
+function check(name: RecipeName, looks: readonly DaemonLook[]): void {
+  for (const { step, sampled, questions } of looks) {
+    const band = bandAt(RECIPES[name].looks, step, questions)
+    if (band && (sampled < band.low || sampled > band.high))
+      throw new Error(
+        `${name}: ${(100 * sampled).toFixed(1)} % at step ${step}, recorded runs had ${bandText(band)}`,
+      )
+  }
+}
 
 function tableOf(runs: readonly Run<Result>[]): string {
   const rows = (runs[0]?.looks ?? []).map((_, i) => {
