@@ -65,8 +65,8 @@ await runExperiment<number, { looks: Look[]; newcomer?: Newcomer }>({
     const place = await mkdtemp(join(tmpdir(), 'waggle-heads-'))
     const nodes = await startAll(count, { place, rate })
     const looks = await watch(nodes, { every, most, prompts, log })
-    const [first, ...others] = nodes as [NodeProcess]
-    await Promise.all(others.map((node) => node.stop()))
+    const first = nodes[0]!
+    await Promise.all(nodes.slice(1).map((node) => node.stop()))
     const newcomer = count > 1 ? await catchUp(first, { place, rate, prompts }) : undefined
     if (newcomer) log(JSON.stringify(newcomer))
     await first.stop()

@@ -55,7 +55,7 @@ await runExperiment<RecipeName, Result>({
     ])
     const looks = await lookAt(node, {
       steps: values.check ? recorded.map(({ step }) => step) : String(values.steps).split(',').map(Number),
-      questions: values.check ? recorded[0]!.questions : Number(values.questions),
+      questions: Number(values.questions),
       log,
     })
     const parameters = (await node.snapshot()).model!.parameters!
