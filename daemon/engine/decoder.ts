@@ -72,6 +72,9 @@ export interface AdapterSpec {
   targets: readonly AdapterTarget[]
 }
 
+/** Beside no matrix: nothing is trained, and all matrices may be quantized. */
+export const NO_ADAPTER: AdapterSpec = { rank: 1, alpha: 1, targets: [] }
+
 export const ADAPTER_TARGETS = [
   'q_proj',
   'k_proj',

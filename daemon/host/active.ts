@@ -10,6 +10,8 @@ export interface Active {
   readonly needs: ReadonlySet<Need>
   readonly isOutside: boolean
   readonly budget: Required<Budget>
+  /** Models that it asks. */
+  readonly teachers: readonly string[]
   /** Replaced by a fresh one when the node goes back to a checkpoint. */
   hooks: Hooks
   readonly tally: Tally

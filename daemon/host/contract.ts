@@ -235,6 +235,8 @@ export interface PluginHost {
   readonly isReplayable: boolean
   /** True if a plugin has a token budget for generating texts. */
   readonly writes: boolean
+  /** Models that plugins ask as teachers, as `model.path` names them. */
+  readonly teachers: readonly string[]
   /** Loads saved states and opens every plugin. Before that, plugins cannot reach the node. */
   open(world: World, step: number, states?: readonly SavedState[]): Promise<void>
   /** Call after a roll-back. */

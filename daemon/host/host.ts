@@ -95,6 +95,7 @@ export async function createPluginHost(
     facts: active.map(factsOf),
     learnsFromAny: estimator.plugin.manifest?.signal === 'any',
     writes: active.some(({ budget }) => budget.tokens > 0),
+    teachers: [...new Set(active.flatMap(({ teachers }) => teachers))],
     updates: estimator.plugin.manifest?.update !== false,
     isReplayable: active.every(isReplayable),
     async open(given, at, saved = []) {

@@ -169,6 +169,7 @@ const MANIFEST_KEYS = [
   'requires',
   'budget',
   'roles',
+  'teachers',
   'testTime',
   'signal',
   'update',

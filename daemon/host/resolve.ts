@@ -1,6 +1,6 @@
 // Resolves a configuration to its plugins, in hook order, and collects all problems with it.
 
-import type { Budget, Need, Plugin } from '../../protocol/plugin/index.ts'
+import type { Manifest, Need, Plugin } from '../../protocol/plugin/index.ts'
 import { type Active, emptyTally } from './active.ts'
 import type { PluginHostOptions } from './contract.ts'
 import { ALWAYS_OFFERED, problemsOf } from './hooks/together.ts'
@@ -79,18 +79,25 @@ function activeOf(
     isOutside,
     id: `${plugin.kind}/${plugin.name}`,
     needs: new Set<Need>(plugin.manifest?.needs ?? []),
-    budget: { tokens: 0, hookMs, stateBytes: STATE_BYTES, ...budgetOf(plugin, settings, problems) },
+    budget: { tokens: 0, hookMs, stateBytes: STATE_BYTES, ...declared(plugin, 'budget', settings, problems) },
+    teachers: declared(plugin, 'teachers', settings, problems) ?? [],
     tally: emptyTally(),
   }
 }
 
-function budgetOf({ kind, name, manifest }: Plugin, settings: unknown, problems: string[]): Budget {
+/** What a plugin's manifest says of its settings; undefined if it says nothing, or fails. */
+function declared<What extends 'budget' | 'teachers'>(
+  { kind, name, manifest }: Plugin,
+  what: What,
+  settings: unknown,
+  problems: string[],
+): ReturnType<NonNullable<Manifest[What]>> | undefined {
   try {
-    return manifest?.budget?.(settings) ?? {}
+    return manifest?.[what]?.(settings) as ReturnType<NonNullable<Manifest[What]>> | undefined
   } catch (error) {
     problems.push(
-      `${kind} "${name}": its budget function failed: ${error instanceof Error ? error.message : error}`,
+      `${kind} "${name}": its ${what} function failed: ${error instanceof Error ? error.message : error}`,
     )
-    return {}
+    return undefined
   }
 }

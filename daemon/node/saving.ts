@@ -23,7 +23,7 @@ interface SavingParts {
   /** From the config, as it is now. */
   schedule(): Config['checkpoint']
   models: Pick<Models, 'model' | 'base'>
-  policies: Policies
+  policies: Omit<Policies, 'teachers'>
   plugins: PluginHost
   pool: Pick<Pool, 'flush' | 'unwritten'>
   parked: ParkedGroups

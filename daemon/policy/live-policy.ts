@@ -12,6 +12,7 @@ import { randomStream } from '../host/random.ts'
 import { initialAdapter } from './adapter.ts'
 import { lineageOf } from './lineage.ts'
 import type { StoredModel } from './model.ts'
+import type { Tokenizer } from './tokens/tokenizer.ts'
 
 export interface LivePolicy {
   readonly model: StoredModel
@@ -59,8 +60,16 @@ export interface LivePolicy {
   close(): Promise<void>
 }
 
-/** The model with other weights. Without `generate` if the trainer cannot sample. */
-export type OtherModel = Scorer & Partial<Pick<Sampler, 'generate'>>
+/** The model with other weights, or another model. Without `generate` if the trainer cannot sample. */
+export interface OtherModel extends Scorer, Partial<Pick<Sampler, 'generate'>> {
+  /** Of another model: it reads questions in its own form, and answers in its own tokens. */
+  own?: {
+    tokenizer: Tokenizer
+    contextLength: number
+    /** Token ids below this mean the same as the policy's; undefined if its tokens are others. */
+    shared: number | undefined
+  }
+}
 
 export interface PolicyState {
   version: number

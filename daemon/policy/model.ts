@@ -60,6 +60,13 @@ export async function loadModelAs(
   })
 }
 
+/** What is known before the weights are read. Throws E_MODEL as loading does. */
+export async function describeModel(directory: string, { disk }: { disk: Disk }): Promise<BeforeWeights> {
+  const source = await modelSource(directory, { disk })
+  const known = textModelOf(await source.files())
+  return withWeights(source, async ({ tensors }) => ({ ...known, tensors }))
+}
+
 export async function loadModel(directory: string, parts: { disk: Disk }): Promise<Model> {
   return (await loadModelAs(directory, parts, () => 'f32')) as Model
 }

@@ -1,5 +1,6 @@
-// The teachers of a node, by name. Other weights of this node's model take the trainer's place while they are asked; a
-// server is asked over HTTP. Nothing here decides whom to listen to: the plugin does, by what verifiers say.
+// The teachers of a node, by name. Other weights of this node's model take the trainer's place while they are asked;
+// another model has an engine of its own, and a server is asked over HTTP. Nothing here decides whom to listen to: the
+// plugin does, by what verifiers say.
 
 import { NO_PHASES, type Phases } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -19,6 +20,8 @@ export interface TeachersParts {
   heads(): readonly TeachingHead[]
   /** The trained tensors of a checkpoint. Rejects if there is none of this model by that name. */
   checkpoint(name: string): Promise<Weights>
+  /** Other models, by name; none if left out. */
+  models?: ReadonlyMap<string, OtherModel>
   /** A server of the same tokenizer. */
   server(address: string): OtherModel
   phases?: Pick<Phases, 'run'>
@@ -40,6 +43,7 @@ export function createTeachers({
   policy,
   heads,
   checkpoint,
+  models,
   server,
   phases = NO_PHASES,
 }: TeachersParts): Teachers {
@@ -56,7 +60,7 @@ export function createTeachers({
     const head = heads().find(({ peer }) => `${PEER}${peer}` === name)
     if (head) return head.weights()
     throw new WaggleError('E_PLUGIN', `there is no teacher "${name}" now`, {
-      hint: 'A teacher is begin, checkpoint/<name>, the address of a server, or a peer whose weights have come.',
+      hint: 'A teacher is begin, checkpoint/<name>, a model, the address of a server, or a peer whose weights have come.',
     })
   }
 
@@ -69,6 +73,8 @@ export function createTeachers({
       const told = (model: OtherModel) => run({ ...model, score: inPhase(model.score, phases) })
       if (name === undefined)
         return told({ score: policy.scorer.score, generate: (request) => policy.sampler.generate(request) })
+      const other = models?.get(name)
+      if (other) return told(other)
       if (/^https?:\/\//.test(name)) return told(server(name))
       return policy.under(await weightsOf(name), told)
     },

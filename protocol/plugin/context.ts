@@ -3,7 +3,7 @@
 
 import type { Example, Finish, PromptCoordinates, Step, Verdict } from '../train/index.ts'
 import type { Rewrite } from './rewrite.ts'
-import type { TeacherInfo, TeacherQuestion, TopTokens } from './teacher.ts'
+import type { ChunkLogprobs, TeacherInfo, TeacherQuestion, TopTokens } from './teacher.ts'
 
 /** Seeded uniform numbers in [0, 1). */
 export type Random = () => number
@@ -40,6 +40,8 @@ export interface ScoreItem {
   role?: string
   conditioning: Int32Array
   completion: Int32Array
+  /** The question that the conditioning asks, for a teacher that is another model. */
+  prompt?: PromptCoordinates
 }
 
 /**
@@ -57,6 +59,8 @@ export interface Scored {
   hidden?: Float32Array
   /** If requested, the likeliest tokens at each place. */
   top?: TopTokens
+  /** Instead of all else, from a teacher with other tokens. */
+  chunks?: ChunkLogprobs
 }
 
 export interface ScoreOptions {
@@ -68,8 +72,9 @@ export interface ScoreOptions {
   /** Also return so many of the likeliest tokens at each place, at the sampling temperature. */
   top?: number
   /**
-   * Who scores, for items of the policy: a name from `teachers`, `checkpoint/<name>` or a server's address. Only while a
-   * batch is prepared. Default: the policy.
+   * Who scores, for items of the policy: a name from `teachers`, `checkpoint/<name>`, a model of the manifest or a server's
+   * address. Only while a batch is prepared. Default: the policy. Another model gives neither `top` nor `chunks` for an item
+   * that does not ask its `prompt` as the node does, or is too long for it.
    */
   teacher?: string
 }
@@ -99,8 +104,8 @@ export interface Context {
   /** Teachers that can be asked now, besides checkpoints and servers. */
   teachers(): readonly TeacherInfo[]
   /**
-   * One answer of a teacher to each question, by default of the policy itself. They count against the budget; an answer is
-   * empty if the prompt leaves no room. Only while a batch is prepared.
+   * One answer of a teacher to each question, in its own tokens, by default of the policy itself. They count against the
+   * budget; an answer is empty if the prompt leaves no room. Only while a batch is prepared.
    */
   answer(questions: readonly TeacherQuestion[], options?: { teacher?: string }): Promise<Written[]>
   /** One vector per text, of length 256 and norm 1, from character n-grams: it compares wording, not meaning. */

@@ -76,6 +76,8 @@ export interface Manifest<Settings = unknown> {
   /** The plugin's budget, given its settings. */
   budget?(settings: Settings): Budget
   roles?: readonly Role[]
+  /** Models that it asks as teachers, given its settings, as `model.path` names them. They are loaded at the start. */
+  teachers?(settings: Settings): readonly string[]
   /** In evaluation the plugin is off (default), uses its library unchanged, or keeps learning. */
   testTime?: 'never' | 'frozen' | 'live'
   /** `any` if the estimator also learns from groups whose rewards are all equal; otherwise these are dropped. */

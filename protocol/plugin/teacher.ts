@@ -1,5 +1,5 @@
 // What a teacher says about an answer, and how a plugin asks teachers. A teacher is a distribution over the next token
-// other than the policy's: other weights of this model, this model with more in its prompt, or a server.
+// other than the policy's: other weights of this model, this model with more in its prompt, another model, or a server.
 
 import type { PromptCoordinates } from '../train/index.ts'
 import type { Rewrite } from './rewrite.ts'
@@ -13,6 +13,17 @@ export interface TopTokens {
   /** Token ids, [T, K] row by row. No id twice in a row. */
   tokens: Int32Array
   /** Their log-probs in nats, [T, K]. */
+  logprobs: Float32Array
+}
+
+/**
+ * What a teacher with other tokens says about an answer. The bytes of the answer make chunks: one ends wherever a token of
+ * the answer and a token of the teacher end at the same byte.
+ */
+export interface ChunkLogprobs {
+  /** Tokens of the answer up to the end of each chunk, [C], rising; what follows the last chunk was not scored. */
+  ends: Int32Array
+  /** The teacher's log-prob of each chunk after all before it, in nats, [C]. */
   logprobs: Float32Array
 }
 
@@ -32,7 +43,7 @@ export interface TeacherInfo {
 /** What a teacher does for this node in one task. */
 export interface TaughtInfo {
   task: string
-  /** Such as `peer/<id>`, `checkpoint/<name>` or a server's address; see TeacherInfo. */
+  /** Such as `peer/<id>`, `checkpoint/<name>`, a model or a server's address; see TeacherInfo. */
   teacher: string
   /** 0 to 1: how much the node listens to it now. */
   weight: number

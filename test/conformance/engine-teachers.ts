@@ -3,7 +3,7 @@
 
 import { expect, test } from 'vitest'
 import type { DecoderSpec } from '../../daemon/engine/decoder.ts'
-import { trainableShapes } from '../../daemon/engine/decoder.ts'
+import { NO_ADAPTER, trainableShapes } from '../../daemon/engine/decoder.ts'
 import type { Engine, Score, TrainRequest } from '../../daemon/engine/engine.ts'
 import type { Weights } from '../../daemon/engine/weights.ts'
 import { column, mul, where } from '../../protocol/plugin/expression/expression.ts'
@@ -128,6 +128,22 @@ export function describeTeachers(of: () => Engine, open: Opener): void {
       expect(Math.abs(slope / gradientNorm - 1)).toBeLessThan(0.02)
     },
   )
+
+  test('a model of which nothing is trained scores as the same model otherwise', async () => {
+    const request = { sequences: raggedGroups(SPEC, 8), temperature: 1 }
+    await open()
+    const whole = await of().score(request)
+    await of().open({ spec: { ...SPEC, adapter: NO_ADAPTER }, weights: randomWeights(SPEC, 1) })
+    expect(await of().weights()).toEqual({})
+    const frozen = await of().score(request)
+    for (const [i, { logprobs }] of frozen.entries())
+      logprobs.forEach((logprob, t) => {
+        expect(logprob).toBeCloseTo(whole[i]!.logprobs[t]!, 4)
+      })
+    const samples = [{ prompt: Int32Array.of(1), seed: 1 }]
+    const [written] = await of().generate({ samples, maxNewTokens: 2, temperature: 1, stopTokens: [] })
+    expect(written!.tokens).toHaveLength(2)
+  })
 
   test('a policy that is its own teacher has no divergence and no gradient', async () => {
     const sequences = await taughtBy(of(), 1, SPEC, 4)

@@ -265,6 +265,20 @@ test('sequences that somebody waits for, and teachers that write, are counted', 
   expect(cacheOf({ teachersWrite: true, served: 8 })).toBe(cacheOf({ slots: 16 }) + cacheOf({}))
 })
 
+test('models that teach are counted, and a refusal says what they take', () => {
+  const work = { ...WISH.work, teachers: 5e9 }
+  const [without, beside] = [plan({ method: 'lora' }), plan({ method: 'lora', work })]
+  expect(beside.estimate.teachers).toBe(5e9)
+  expect(beside.estimate.total).toBeLessThanOrEqual(beside.budget)
+  expect(without.estimate).not.toHaveProperty('teachers')
+  expect(() => plan({ budget: 6e9, work })).toThrow(
+    expect.objectContaining({
+      message: expect.stringContaining('teachers 5.00 GB'),
+      hint: expect.stringContaining('no model as a teacher (5.00 GB)'),
+    }),
+  )
+})
+
 test('if served calls leave no room, the error says how many fit', () => {
   const conversation = { least: 1024, most: 1024, context: 8192 }
   const of = (served: number) => () => plan({ budget: 7e9, conversation, work: { ...WISH.work, served } })

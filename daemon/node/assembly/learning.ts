@@ -101,14 +101,14 @@ export async function openLearning(context: NodeContext, parts: Parts) {
 /** Opens the plugins with what they may ask of the node. */
 async function openWorld(
   { options: { config, paths }, started: { phases }, machine }: NodeContext,
-  { host, tasks, models, policies: { policy, roles }, restored }: Parts,
+  { host, tasks, models, policies: { policy, roles, teachers: others }, restored }: Parts,
   heads: NodeHeads,
 ): Promise<void> {
   const { model } = models
   const { fetch, sleep, env } = machine
   const teachers = await openTeachers(
     { paths, key: env.WAGGLE_TEACHER_KEY },
-    { policy, disk, fetch, sleep, phases, heads: () => heads.teaching() },
+    { policy, models: others, disk, fetch, sleep, phases, heads: () => heads.teaching() },
   )
   const world = createPluginWorld(
     {

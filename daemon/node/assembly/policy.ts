@@ -33,7 +33,7 @@ export async function openTrained(context: NodeContext, parts: Store & Plugins) 
   const models = await openModels(
     {
       ...{ config, paths, tasks: parts.known, roles: parts.wished, checkpoints: manifests, lineage },
-      writes: parts.host.writes,
+      ...{ writes: parts.host.writes, teachers: parts.host.teachers },
       ...{ bundled: bundledModel(PACKAGE_ROOT), env, homedir },
     },
     { log, signal, phases, tell, fetch, sleep },

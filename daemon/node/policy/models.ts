@@ -20,6 +20,7 @@ import type { Log } from '../../store/log.ts'
 import { nodeDisk as disk, freeBytes } from '../../store/node-disk.ts'
 import { sizeOf, WEIGHT_FILES, watchedDisk } from '../../store/watched-disk.ts'
 import { loadOtherModels, type RoleWish } from '../../wiring/node-plugins.ts'
+import { findTeachers, loadTeacher, type TeacherModel } from './teacher-models.ts'
 
 interface ModelsOptions {
   config: Config
@@ -28,6 +29,8 @@ interface ModelsOptions {
   roles: readonly RoleWish[]
   /** Plugins may ask teachers for answers. */
   writes: boolean
+  /** Models that plugins ask as teachers. */
+  teachers: readonly string[]
   /** Of the checkpoints in this home, newest first. */
   checkpoints: readonly Manifest[]
   /** The lineage that the model must have; undefined for any. */
@@ -56,10 +59,11 @@ export interface Models {
   plan: MemoryPlan
   /** Role models that differ from the node's model. */
   others: readonly { role: string; model: Model }[]
+  teachers: readonly TeacherModel[]
 }
 
 export async function openModels(
-  { config, paths, tasks, roles, writes, checkpoints, lineage, bundled, env, homedir }: ModelsOptions,
+  { config, paths, tasks, roles, checkpoints, lineage, bundled, env, homedir, ...asked }: ModelsOptions,
   { log, signal, phases, tell, fetch, sleep }: ModelsParts,
 ): Promise<Models> {
   const find = (reference: string) =>
@@ -80,6 +84,11 @@ export async function openModels(
   const found = await find(config.model.path)
   tell(`loading the model ${basename(found.name)}`)
   const others = await loadOtherModels(roles, config, find)
+  const questions = sampleQuestions(tasks, config.tasks)
+  const teachers = await findTeachers(
+    { names: asked.teachers, questions, completion: config.model.max_completion_tokens },
+    { find, disk },
+  )
   let plan: MemoryPlan | undefined
   const total = await sizeOf(found.directory, WEIGHT_FILES, { disk })
   const load = (latest: Manifest | undefined): Promise<StoredModel> =>
@@ -87,14 +96,15 @@ export async function openModels(
       loadModelAs(found.directory, { disk: watchedDisk(disk, at) }, ({ spec, tokenizer, tensors }) => {
         const wish = wishOf({
           config,
-          questions: sampleQuestions(tasks, config.tasks),
+          questions,
           contextLength: spec.contextLength,
           tokenizer,
           checkpoint: latest && trainedMeta(latest.meta),
           memory: memoryHere(),
           baseBytes: (precision) => bytesIn(tensors, spec, precision),
           roles: roles.filter((role) => role.model === undefined).length,
-          teachersWrite: writes,
+          teachersWrite: asked.writes,
+          teachers: teachers.reduce((sum, { bytes }) => sum + bytes, 0),
           taken: others.reduce((sum, { bytes }) => sum + bytes, 0),
         })
         plan = planMemory(found.name, spec, wish)
@@ -109,7 +119,9 @@ export async function openModels(
     model = await load(checkpoints.find((one) => one.lineage === model.digest))
   log('info', planText(plan!))
   const base = { ...found, ...(await baseFacts(found, { disk })) }
-  return { found, base, model, plan: plan!, others }
+  const loaded: TeacherModel[] = []
+  for (const one of teachers) loaded.push(await loadTeacher(one, { disk, phases, tell }))
+  return { found, base, model, plan: plan!, others, teachers: loaded }
 }
 
 /**

@@ -1,4 +1,5 @@
-// Creates the engines: two for the policy (sampler and trainer), or one beside an external sampler, and one per role.
+// Creates the engines: two for the policy (sampler and trainer), or one beside an external sampler, one per role, and one
+// per model that teaches.
 // Restores the policy and the roles from the checkpoint.
 
 import { randomUUID } from 'node:crypto'
@@ -6,7 +7,8 @@ import type { Paths } from '../../config/paths.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { createEngines } from '../../engine/select.ts'
-import { type LivePolicy, openPolicy } from '../../policy/live-policy.ts'
+import { type LivePolicy, type OtherModel, openPolicy } from '../../policy/live-policy.ts'
+import { TEACHER_ENGINE } from '../../policy/memory-plan/index.ts'
 import type { Log } from '../../store/log.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import { type Restored, restoreRole } from '../../trainer/checkpoints/checkpointing.ts'
@@ -16,6 +18,7 @@ import { externalSampler } from '../../wiring/sampler.ts'
 import type { Closers } from '../begin.ts'
 import { optimizerOf } from '../core.ts'
 import type { Models } from './models.ts'
+import { openTeacherModel } from './teacher-models.ts'
 
 interface PoliciesOptions {
   config: Config
@@ -34,6 +37,8 @@ interface PoliciesOptions {
 export interface Policies {
   policy: LivePolicy
   roles: ReadonlyMap<string, Role>
+  /** Models that only teach, by the names that plugins have for them. */
+  teachers: ReadonlyMap<string, OtherModel>
   /** After a roll-back: restores each role from the checkpoint, or to its initial state. */
   restoreRoles(from: Restored | undefined): Promise<void>
 }
@@ -58,16 +63,15 @@ export async function openPolicies(
   const usable = config.engine.threads || cores
   const threads = Math.max(1, Math.floor(usable / 2))
   const isExternal = config.sampler.kind !== 'engine'
-  const [trainer, ...spare] = (await createEngines(
-    {
-      ...config.engine,
-      ...{ threads, microBatchTokens, checkpointing, packs },
-      samplingPrecision: config.engine.sampling_precision,
-      sharesThread: usable === 1,
-    },
-    (isExternal ? 1 : 2) + wishes.length,
-    { onNotice },
-  )) as [Engine, ...Engine[]]
+  const engineOptions = {
+    ...config.engine,
+    ...{ threads, microBatchTokens, checkpointing, packs },
+    samplingPrecision: config.engine.sampling_precision,
+    sharesThread: usable === 1,
+  }
+  const [trainer, ...spare] = (await createEngines(engineOptions, (isExternal ? 1 : 2) + wishes.length, {
+    onNotice,
+  })) as [Engine, ...Engine[]]
   const sampler = isExternal
     ? await externalSampler(
         { config, paths, model, adapter, threads, seed, run: randomUUID().slice(0, 8), env },
@@ -106,9 +110,23 @@ export async function openPolicies(
     roles.set(wish.name, await openRoleModel(wish, { ...parts, restore: stateIn(restored) }))
     closers.add(() => engine.close())
   }
+  const teachers = new Map<string, OtherModel>()
+  for (const { name, model: teacher } of models.teachers) {
+    const { slots: _, ...sizes } = TEACHER_ENGINE
+    const [engine] = await createEngines({ ...engineOptions, ...sizes, packs: true }, 1, { onNotice })
+    closers.add(() => engine!.close())
+    teachers.set(
+      name,
+      await openTeacherModel(
+        { model: teacher, stop: config.model.stop ?? [ANSWER_END] },
+        { engine: engine!, policy: model },
+      ),
+    )
+  }
   return {
     policy,
     roles,
+    teachers,
     async restoreRoles(from) {
       for (const role of roles.values()) await role.goBack(await stateIn(from)(role))
     },

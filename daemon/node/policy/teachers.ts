@@ -1,4 +1,4 @@
-// Where the teachers of a node come from: its checkpoints, peers' heads, servers.
+// Where the teachers of a node come from: its checkpoints, peers' heads, other models, servers.
 
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Phases } from '../../../protocol/api/index.ts'
@@ -14,6 +14,7 @@ import { readWeights } from '../../trainer/checkpoints/checkpoint-files.ts'
 
 interface OpenTeachersParts {
   policy: LivePolicy
+  models: NonNullable<TeachersParts['models']>
   heads: TeachersParts['heads']
   disk: Disk
   fetch: typeof globalThis.fetch
@@ -27,12 +28,12 @@ const PARALLEL = 8
 /** `key` is sent to servers as a bearer token. */
 export async function openTeachers(
   { paths, key }: { paths: Pick<Paths, 'config' | 'checkpoints'>; key: string | undefined },
-  { policy, heads, disk, fetch, sleep, phases }: OpenTeachersParts,
+  { policy, models, heads, disk, fetch, sleep, phases }: OpenTeachersParts,
 ): Promise<Teachers> {
   const { createServer, createServerTeacher } = await import('../../sampler/http/index.ts')
   const servers = new Map<string, ReturnType<typeof createServerTeacher>>()
   return createTeachers({
-    ...{ policy, heads, phases },
+    ...{ policy, models, heads, phases },
     server(address) {
       const url = address.replace(/\/v1\/?$/, '')
       const known =

@@ -218,6 +218,11 @@ function nearest(spec: DecoderSpec, wish: Wish, needed: number): string {
     changes.push(['engine.micro_batch_tokens = 0', { ...wish, microBatchTokens: 0 }])
   if (wish.method === 'full')
     changes.push(['training.method = "lora"', { ...wish, method: 'lora', microBatchTokens: 0 }])
+  if (work.teachers)
+    changes.push([
+      `no model as a teacher (${bytes(work.teachers)})`,
+      { ...wish, work: { ...work, teachers: 0 } },
+    ])
   const { base, conversation } = wish
   for (let served = (work.served ?? 0) >> 1; served >= 1; served >>= 1)
     changes.push([`serve.max_calls = ${served}`, { ...wish, work: { ...work, served } }])

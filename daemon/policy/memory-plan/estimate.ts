@@ -2,7 +2,13 @@
 // work. Parameter arrays are counted exactly. A micro-batch's memory is a formula fitted to the measured peak of the
 // real engine (scripts/bench/models/memory-plan.ts).
 
-import { type AdapterSpec, type DecoderSpec, parameterCount, trainableShapes } from '../../engine/decoder.ts'
+import {
+  type AdapterSpec,
+  type DecoderSpec,
+  NO_ADAPTER,
+  parameterCount,
+  trainableShapes,
+} from '../../engine/decoder.ts'
 import { KEPT_BYTES } from '../../engine/sampler.ts'
 import type { BaseBytes } from '../files/base-weights.ts'
 
@@ -30,6 +36,8 @@ export interface Work {
   served?: number
   /** Teachers write answers in the trainer while the sampler keeps its cache. */
   teachersWrite?: boolean
+  /** Bytes of models that only teach, their weights and engines; 0 by default. */
+  teachers?: number
   /** Number of plugin models, each as large as the policy and trained like it; 0 by default. */
   roles?: number
 }
@@ -52,6 +60,8 @@ interface MemoryParts {
   process: number
   /** Models of plugins. Absent if there are none. */
   roles?: number
+  /** Models that only teach. Absent if there are none. */
+  teachers?: number
 }
 
 export interface MemoryEstimate extends MemoryParts {
@@ -59,6 +69,8 @@ export interface MemoryEstimate extends MemoryParts {
 }
 
 const FLOAT = 4
+/** How the engine of a teacher works. It has no backward pass, so that short parts of the head cost it no time. */
+export const TEACHER_ENGINE = { microBatchTokens: 512, checkpointing: true, slots: 8 } as const
 /** Extra arrays of a gradient's size that a separate gradient for peers' groups needs. */
 export const MIXING = 4
 /** Measured; see the header. */
@@ -105,6 +117,7 @@ export function estimateMemory(spec: DecoderSpec, work: Work): MemoryEstimate {
     process: FIT.process,
   }
   if (work.roles) parts.roles = work.roles * roleMemory(spec, work)
+  if (work.teachers) parts.teachers = work.teachers
   return { ...parts, total: Object.values(parts).reduce((sum, part) => sum + part, 0) }
 }
 
@@ -117,6 +130,16 @@ export function roleMemory(spec: DecoderSpec, work: Work): number {
   const trained = FLOAT * count(trainableShapes(spec))
   // Its own weights, gradients, two moments, and copies on their way to a checkpoint.
   return 7 * trained + activations(spec, work) + cache(spec, { ...work, served: 0 })
+}
+
+/** Memory of a frozen model that scores answers and writes some, with its weights; see `TEACHER_ENGINE`. */
+export function teacherMemory(
+  spec: DecoderSpec,
+  { base, prompt, completion }: Pick<Work, 'prompt' | 'completion'> & { base: BaseBytes },
+): number {
+  const frozen = withAdapter(spec, NO_ADAPTER)
+  const work: Work = { ...TEACHER_ENGINE, prompt, completion, groupSize: 1, mixes: false }
+  return baseMemory(base) + activations(frozen, work) + cache(frozen, work)
 }
 
 /** Memory of one more engine that only samples, not counting the loaded weights. */

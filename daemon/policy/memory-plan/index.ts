@@ -12,8 +12,10 @@ export {
   type MemoryEstimate,
   roleMemory,
   samplerMemory,
+  TEACHER_ENGINE,
+  teacherMemory,
   type Work,
   withAdapter,
 } from './estimate.ts'
 export { planText } from './text.ts'
-export { type TrainingConfig, wishOf } from './wish.ts'
+export { promptTokens, type TrainingConfig, wishOf } from './wish.ts'

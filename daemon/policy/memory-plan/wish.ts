@@ -42,6 +42,8 @@ interface WishParts {
   taken?: number
   /** Plugins may ask teachers for answers. */
   teachersWrite?: boolean
+  /** Bytes of models that only teach. */
+  teachers?: number
 }
 
 /** Margin for prompts that are longer than the samples. */
@@ -61,6 +63,7 @@ export function wishOf({
   roles = 0,
   taken = 0,
   teachersWrite = false,
+  teachers = 0,
   baseBytes,
 }: WishParts): Wish {
   const { training, engine, model, rollout, swarm } = config
@@ -83,10 +86,6 @@ export function wishOf({
       },
     )
   }
-  const longest = questions.reduce(
-    (most, { question, examples }) => Math.max(most, tokenizer.encodePrompt(question, examples).length),
-    1,
-  )
   return {
     method: had ?? asked,
     adapter: checkpoint?.adapter ?? {
@@ -99,15 +98,28 @@ export function wishOf({
     budget: Math.max(0, memoryBudget(engine.memory_gb, memory) - taken),
     conversation: conversationOf(config, contextLength),
     work: {
-      prompt: Math.ceil(longest * LONGER),
+      prompt: promptTokens(questions, tokenizer),
       completion: model.max_completion_tokens,
       groupSize: rollout.group_size,
       mixes: swarm.enabled && training.max_peer_groups > 0,
       ...(roles > 0 ? { roles } : {}),
       ...(teachersWrite ? { teachersWrite } : {}),
+      ...(teachers > 0 ? { teachers } : {}),
       ...(isServed(config) ? { served: config.serve.max_calls } : {}),
     },
   }
+}
+
+/** Most tokens of a prompt, from samples. */
+export function promptTokens(
+  questions: readonly Asked[],
+  tokenizer: Pick<Tokenizer, 'encodePrompt'>,
+): number {
+  const longest = questions.reduce(
+    (most, { question, examples }) => Math.max(most, tokenizer.encodePrompt(question, examples).length),
+    1,
+  )
+  return Math.ceil(longest * LONGER)
 }
 
 function conversationOf(

@@ -7,6 +7,7 @@ import { hash32 } from '../../host/random.ts'
 import type { Teachers } from '../../policy/teachers.ts'
 import type { TaskBook } from '../tasks.ts'
 import { conditioningOf } from '../writing/conditioning.ts'
+import { scoreByOther } from './other-teacher.ts'
 import { noText, type Speaker, writeTexts } from './plugin-texts.ts'
 
 interface PluginWorldOptions {
@@ -56,8 +57,14 @@ export function createPluginWorld(
     async score(items, { hidden = false, top, teacher }) {
       // The divergence from a teacher is taken at the temperature that answers are sampled and trained at.
       if (teacher !== undefined)
-        return teachers().ask(teacher, ({ score }) =>
-          score({ sequences: items, temperature, ...(top && { top }) }),
+        return teachers().ask(teacher, ({ score, own }) =>
+          own
+            ? scoreByOther(
+                items,
+                { temperature, top },
+                { teacher: { score, own }, tokenizer: parts.policy.tokenizer, asked: instance },
+              )
+            : score({ sequences: items, temperature, ...(top && { top }) }),
         )
       const byRole = Map.groupBy(items.keys(), (i) => items[i]!.role ?? 'policy')
       const scores = new Array(items.length)
@@ -83,13 +90,14 @@ export function createPluginWorld(
     teachers: () => parts.teachers?.list() ?? [],
 
     answer: (questions, { teacher, tokens, seed, signal }) =>
-      teachers().ask(teacher, async ({ generate }) => {
+      teachers().ask(teacher, async ({ generate, own }) => {
         if (!generate) throw new RangeError("this node's trainer cannot write a teacher's answers")
-        const { tokenizer } = parts.policy
+        const { tokenizer } = own ?? parts.policy
+        const context = own?.contextLength ?? limits.context
         const prompts = questions.map(({ prompt, rewrite }) =>
           conditioningOf(tokenizer, instance(prompt), rewrite),
         )
-        const room = prompts.map(({ length }) => Math.min(limits.context - length, limits.completion))
+        const room = prompts.map(({ length }) => Math.min(context - length, limits.completion))
         // In the worst case all answers are as long as they may be.
         let left = tokens
         const asked = room.flatMap((most, i) => {

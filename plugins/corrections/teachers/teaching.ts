@@ -3,17 +3,28 @@
 //
 //   + coefficient w D min(1, clip / D)      D: reverse KL at the token, over the teacher's `top` tokens and the rest
 //
-// The factor after D has no gradient: a token's loss is at most `clip` nats and keeps its direction. w is the weight of the
+// A teacher with other tokens is compared by chunks instead: see chunks.ts. The factor after D has no gradient: a token's loss is at most `clip` nats and keeps its direction. w is the weight of the
 // task's teacher (gate.ts): verified answers of the teacher to this node's own prompts decide who is listened to, and w falls
 // to 0 as this node catches up. In tasks without a teacher, the weights that training began with are the teacher, with the
 // weight `anchor`, as long as some other task is taught: otherwise what is not taught is lost.
 
 import { z } from 'zod'
-import { column, detach, div, max, min, mul, where } from '../../../protocol/plugin/expression/expression.ts'
-import type { Context, Correction, Hooks, Teaching } from '../../../protocol/plugin/index.ts'
-import { type Group, isRight, type PromptCoordinates, type Rollout } from '../../../protocol/train/index.ts'
+import {
+  add,
+  column,
+  detach,
+  div,
+  max,
+  min,
+  mul,
+  where,
+} from '../../../protocol/plugin/expression/expression.ts'
+import type { Advantages, Context, Correction, Hooks, Teaching } from '../../../protocol/plugin/index.ts'
+import { isRight, type Rollout } from '../../../protocol/train/index.ts'
+import { chunkLoss, type ReadChunks, readChunks } from './chunks.ts'
 import { createGate } from './gate.ts'
-import { isSelf, withExample, withSolution } from './self.ts'
+import { type Answered, isOwn, itemOf, type Lesson, shownTo } from './items.ts'
+import { isSelf } from './self.ts'
 
 export const settings = {
   coefficient: z.number().positive().default(1),
@@ -45,18 +56,6 @@ const STEPS = 16
 /** Pairs of task and teacher that are counted. */
 const MAX_TAUGHT = 64
 
-/** A prompt that this node has answered itself, and a group of its answers if one is right. */
-interface Answered {
-  prompt: PromptCoordinates
-  group: Group | undefined
-}
-
-/** What is taught in a batch. */
-interface Lesson {
-  teacher: string
-  weight: number
-}
-
 /** `name`: the plugin's. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: short methods over what the gate has seen.
 export function createTeaching(name: string, options: Settings): Hooks {
@@ -64,7 +63,7 @@ export function createTeaching(name: string, options: Settings): Hooks {
   const prompts = new Map<string, Answered[]>()
   let self: string | undefined
   /** Of the answers that are taught in the batch that is being prepared. */
-  let weights = new Map<Rollout, number>()
+  let taught = new Map<Rollout, { weight: number; chunks?: ReadChunks }>()
 
   /** Of own answers that were taught, by task and teacher. */
   const tokens = new Map<string, Taught>()
@@ -123,14 +122,14 @@ export function createTeaching(name: string, options: Settings): Hooks {
   return {
     correct: (): Correction => {
       const divergence = column('divergence')
-      const weight = column(`${name}.weight`)
+      const [weight, chunked] = [column(`${name}.weight`), column(`${name}.chunked`)]
       const clipped = mul(divergence, detach(min(1, div(options.clip, max(divergence, 1e-6)))))
-      const penalty = where(weight, mul(mul(options.coefficient, weight), clipped), 0)
-      const taught = where(weight, 1, 0)
+      const ofChunk = chunkLoss(column(`${name}.theirs`), options)
+      const either = add(where(weight, mul(weight, clipped), 0), where(chunked, mul(chunked, ofChunk), 0))
       return {
-        penalty,
-        metrics: { taught, divergence: where(weight, divergence, 0) },
-        columns: { weight: 0 },
+        penalty: mul(options.coefficient, either),
+        metrics: { taught: where(add(weight, chunked), 1, 0), divergence: where(weight, divergence, 0) },
+        columns: { weight: 0, chunked: 0, theirs: 0 },
       }
     },
 
@@ -171,17 +170,19 @@ export function createTeaching(name: string, options: Settings): Hooks {
           : []
       })
       const teaching: Teaching = groups.map(({ rollouts }) => rollouts.map(() => undefined))
-      weights = new Map()
+      taught = new Map()
       for (const [teacher, items] of Map.groupBy(asked, ({ lesson }) => lesson.teacher)) {
         const scores = await context.score(items, {
           top: options.top,
           ...(!isSelf(teacher) && { teacher }),
         })
         items.forEach(({ group, g, r, rollout, lesson }, i) => {
-          const { top } = scores[i]!
-          if (!top) return
-          teaching[g]![r] = top
-          weights.set(rollout, lesson.weight)
+          const { top, chunks: said } = scores[i]!
+          const sampled = rollout.behaviourLogprobs
+          const chunks = said && sampled && readChunks(said, sampled)
+          if (top) teaching[g]![r] = top
+          if (!top && !chunks) return
+          taught.set(rollout, { weight: lesson.weight, ...(chunks && { chunks }) })
           count({ task: group.prompt.task, teacher }, rollout.tokens.length)
         })
       }
@@ -189,13 +190,26 @@ export function createTeaching(name: string, options: Settings): Hooks {
         context.metric(`${task}.weight`, weight)
         context.metric(`${task}.lead`, accuracy - mine)
       }
+      tellChunks([...taught.values()], context)
       context.metric('answers', asked.length)
       return teaching
     },
 
-    columns: (_, groups) => ({
-      weight: groups.map(({ rollouts }) => rollouts.map((rollout) => weights.get(rollout) ?? 0)),
-    }),
+    columns(_, groups) {
+      type Of = (given: { weight: number; chunks?: ReadChunks }) => number | Float32Array
+      const each = (of: Of): Advantages =>
+        groups.map(({ rollouts }) =>
+          rollouts.map((rollout) => {
+            const given = taught.get(rollout)
+            return given ? of(given) : 0
+          }),
+        )
+      return {
+        weight: each(({ weight, chunks }) => (chunks ? 0 : weight)),
+        chunked: each(({ weight, chunks }) => chunks?.counts.map((one) => one * weight) ?? 0),
+        theirs: each(({ chunks }) => chunks?.theirs ?? 0),
+      }
+    },
 
     taught() {
       const listening = gate.listening().map(({ task, teacher, weight, accuracy, own }) => ({
@@ -221,40 +235,12 @@ interface Taught {
 
 const keyOf = ({ task, teacher }: Omit<Taught, 'tokens'>): string => JSON.stringify([task, teacher])
 
-interface Asked {
-  group: Group
-  g: number
-  r: number
-  rollout: Rollout
-  lesson: Lesson
-}
-
-/** What the teacher scores: the answer, after what the student saw or what a self-teacher is shown. None if it cannot. */
-function itemOf(asked: Asked, context: Context) {
-  const { group, rollout, lesson } = asked
-  if (!isOwn(rollout)) return []
-  const { tokens: completion } = rollout
-  let conditioning = rollout.conditioning ?? group.conditioning
-  if (isSelf(lesson.teacher)) {
-    const rewrite = rollout.turns ? undefined : shownTo(lesson.teacher, { ...group, group }, rollout, context)
-    if (!rewrite) return []
-    conditioning = context.conditioning(group.prompt, rewrite)
-  }
-  if (conditioning.length + completion.length > context.limits.context) return []
-  return [{ ...asked, conditioning, completion }]
-}
-
-function shownTo(
-  teacher: 'example' | 'solution',
-  { prompt, group }: Answered,
-  taught: Rollout | undefined,
-  context: Context,
-) {
-  if (teacher === 'solution') return withSolution(prompt, context)
-  return group && withExample(group, taught, context)
-}
-
-/** Sampled here, for this prompt. */
-function isOwn({ author, taught }: Rollout): boolean {
-  return author === undefined && !taught
+/** Of answers that are compared by chunks: nats a token, and the share of tokens that are in a chunk. */
+function tellChunks(taught: readonly { chunks?: ReadChunks }[], context: Pick<Context, 'metric'>): void {
+  const all = taught.flatMap(({ chunks }) => chunks ?? [])
+  if (all.length === 0) return
+  const sum = (of: (one: ReadChunks) => number): number => all.reduce((total, one) => total + of(one), 0)
+  const counted = sum(({ counts }) => counts.reduce((a, b) => a + b, 0))
+  context.metric('chunked', counted / sum(({ counts }) => counts.length))
+  context.metric('gap', sum(({ gap }) => gap) / Math.max(1, counted))
 }

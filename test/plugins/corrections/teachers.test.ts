@@ -2,11 +2,11 @@ import { expect, test } from 'vitest'
 import opsdLike from '../../../plugins/corrections/teachers/opsd-like.ts'
 import teachers from '../../../plugins/corrections/teachers/teachers.ts'
 import { TASKS } from '../../../plugins/tasks/index.ts'
-import { evaluate } from '../../../protocol/plugin/expression/expression.ts'
-import type { BatchView, Hooks, Plugin, TeacherInfo } from '../../../protocol/plugin/index.ts'
+import type { BatchView, Hooks, Plugin, ScoreItem, TeacherInfo } from '../../../protocol/plugin/index.ts'
 import { createScriptedContext, type ScriptedOptions } from '../../../protocol/plugin/testing/index.ts'
 import type { Group } from '../../../protocol/train/index.ts'
 import { groupOf, rolloutOf, withSettings } from '../samples.ts'
+import { valuesOf } from './rows.ts'
 
 const VIEW: BatchView = { lineage: 'a'.repeat(64), tokenizer: 'b'.repeat(64), version: 0, self: 'self' }
 const [task, other] = TASKS.filter(({ environment }) => !environment)
@@ -170,8 +170,37 @@ test('opsd_like shows the worked solution, and asks nobody else', async () => {
 
 test('the loss at a token is at most the limit, and nothing without a weight', () => {
   const { penalty } = create(teachers, { clip: 2, coefficient: 0.5 }).correct!()
-  const columns = { divergence: [0.5, 8, 8], 'teachers.weight': [1, 0.5, 0], mask: [1, 1, 1] }
-  expect([...evaluate(penalty!, columns)]).toEqual([0.25, 0.5, 0])
+  const given = { divergence: [0.5, 8, 8], 'teachers.weight': [1, 0.5, 0] }
+  expect(valuesOf(penalty, given)).toEqual([0.25, 0.5, 0])
+})
+
+test('another model is asked by its name, with the question; chunks are weighed like divergences', async () => {
+  const hooks = create(teachers, { from: ['models/big.gguf'] })
+  const world = knowing(['models/big.gguf'])
+  const asked: ScoreItem[] = []
+  world.context.score = async (items) => {
+    asked.push(...items)
+    return items.map(({ completion }) => {
+      const none = new Float32Array(completion.length)
+      const chunks = { ends: Int32Array.of(1), logprobs: Float32Array.of(-3) }
+      return { logprobs: none, entropies: none, collisions: none, chunks }
+    })
+  }
+  const sampled = (i: number) => [
+    groupOf([rolloutOf(0, 2, { behaviourLogprobs: Float32Array.of(-1, -2) })], { prompt: promptOf(i) }),
+  ]
+  const { groups, teaching, weight } = await rounds(hooks, 24, world, sampled)
+  expect(asked.at(-1)!.prompt).toEqual(groups[0]!.prompt)
+  expect([teaching, weight]).toEqual([[[undefined]], [[0]]])
+  const { chunked, theirs } = await hooks.columns!([], groups, world.context)
+  expect([chunked, theirs]).toEqual([[[Float32Array.of(1, 0)]], [[Float32Array.of(-3, 0)]]])
+  expect(world.context.metrics).toMatchObject({ chunked: 0.5, gap: 2 })
+})
+
+test('only names of other models are loaded as models', () => {
+  const from = ['peers', 'begin', 'example', 'checkpoint/a', 'http://localhost:8000/v1', 'a/b', './c.gguf']
+  const settings = { from } as Parameters<NonNullable<NonNullable<typeof teachers.manifest>['teachers']>>[0]
+  expect(teachers.manifest!.teachers!(settings)).toEqual(['a/b', './c.gguf'])
 })
 
 test('what the gate has learnt survives a restart', async () => {
