@@ -86,7 +86,7 @@ function activeOf(
 }
 
 /** What a plugin's manifest says of its settings; undefined if it says nothing, or fails. */
-function declared<What extends 'budget' | 'teachers'>(
+export function declared<What extends 'budget' | 'teachers'>(
   { kind, name, manifest }: Plugin,
   what: What,
   settings: unknown,

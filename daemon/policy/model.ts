@@ -61,10 +61,14 @@ export async function loadModelAs(
 }
 
 /** What is known before the weights are read. Throws E_MODEL as loading does. */
-export async function describeModel(directory: string, { disk }: { disk: Disk }): Promise<BeforeWeights> {
+export async function describeModel(
+  directory: string,
+  { disk }: { disk: Disk },
+): Promise<BeforeWeights & Pick<Model, 'files'>> {
   const source = await modelSource(directory, { disk })
-  const known = textModelOf(await source.files())
-  return withWeights(source, async ({ tensors }) => ({ ...known, tensors }))
+  const files = await source.files()
+  const known = textModelOf(files)
+  return withWeights(source, async ({ tensors }) => ({ ...known, files, tensors }))
 }
 
 export async function loadModel(directory: string, parts: { disk: Disk }): Promise<Model> {

@@ -114,6 +114,9 @@ dataset = "./rows.jsonl"
 [[corrections]]
 use = "clip"
 lowr = 0.2
+[[corrections]]
+use = "teachers"
+from = ["peers", "./nobody.gguf"]
 [[roles]]
 name = "hinter"
 model = "./nobody"
@@ -131,10 +134,11 @@ const ALL_OF_IT = [
   /config\.toml:9 {2}tasks\.1 {2}base_conversion has difficulties 0 to 5, not 99/,
   /config\.toml:14 {2}tasks\.2\.dataset {2}the dataset .*rows\.jsonl/,
   /config\.toml:16 {2}corrections\.0 {2}correction "clip": Unrecognized key: "lowr"/,
-  /config\.toml:20 {2}roles\.0\.model {2}.*nobody.config\.json cannot be read/,
-  /config\.toml:22 {2}swarm\.listen\.0 {2}"\/ip4\/nonsense" is not a multiaddr/,
-  /config\.toml:23 {2}swarm\.key_file {2}cannot be read/,
-  /config\.toml:25 {2}control\.listen {2}.*can be reached by other machines/,
+  /config\.toml:20 {2}corrections\.1\.from {2}.*nobody\.gguf does not exist/,
+  /config\.toml:23 {2}roles\.0\.model {2}.*nobody.config\.json cannot be read/,
+  /config\.toml:25 {2}swarm\.listen\.0 {2}"\/ip4\/nonsense" is not a multiaddr/,
+  /config\.toml:26 {2}swarm\.key_file {2}cannot be read/,
+  /config\.toml:28 {2}control\.listen {2}.*can be reached by other machines/,
 ]
 
 test.each([[['config', 'check']], [['restart']]])(

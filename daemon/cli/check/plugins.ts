@@ -1,5 +1,5 @@
 // Checks the plugins: each can be loaded and accepts its settings, and together they fit this node. Also checks the
-// role models.
+// models of roles and those that teach.
 
 import { dirname } from 'node:path'
 import type { Task } from '../../../protocol/plugin/index.ts'
@@ -7,7 +7,7 @@ import type { Loaded } from '../../config/load.ts'
 import { PLUGIN_TABLES, type PluginConfig } from '../../config/schema.ts'
 import type { Problem } from '../../config/sources.ts'
 import { KINDS_AT, loadPlugins } from '../../host/load.ts'
-import { resolvePlugins } from '../../host/resolve.ts'
+import { declared, resolvePlugins } from '../../host/resolve.ts'
 import { hostOptions } from '../../wiring/plugin-config.ts'
 import type { Context } from '../contract.ts'
 import { inspectModel } from '../model/inspect.ts'
@@ -22,6 +22,11 @@ export async function pluginProblems(
 ): Promise<Problem[]> {
   const source = sourceOf(context)
   const problems: Problem[] = []
+  const base = dirname(context.paths.config)
+  const check = async (reference: string, path: readonly (string | number)[]): Promise<void> => {
+    const look = () => inspectModel(context, { reference, base })
+    problems.push(...(await attempt(path, originOf, look)))
+  }
   for (const table of PLUGIN_TABLES) {
     const given: PluginConfig | PluginConfig[] = config[table]
     for (const [i, choice] of [given].flat().entries()) {
@@ -29,14 +34,13 @@ export async function pluginProblems(
       const found = await loadPlugins([{ kinds: KINDS_AT[table], choice }], source)
       const where = originOf([...path, 'use']) ?? ''
       problems.push(...found.problems.map((message) => ({ where, path: path.join('.'), message })))
+      for (const { plugin, settings } of found.loaded)
+        for (const name of declared(plugin, 'teachers', settings, []) ?? [])
+          await check(name, [...path, 'from'])
     }
   }
-  for (const [i, { model }] of config.roles.entries()) {
-    if (model === undefined) continue
-    const base = dirname(context.paths.config)
-    const look = () => inspectModel(context, { reference: model, base })
-    problems.push(...(await attempt(['roles', i, 'model'], originOf, look)))
-  }
+  for (const [i, { model }] of config.roles.entries())
+    if (model !== undefined) await check(model, ['roles', i, 'model'])
   if (problems.length > 0 || tasks === undefined) return problems
   const together = await resolvePlugins(hostOptions(config, tasks), source)
   const roles = together.active.flatMap(({ plugin }) => plugin.manifest?.roles ?? []).map(({ name }) => name)

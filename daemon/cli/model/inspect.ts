@@ -8,9 +8,8 @@ import type { Config } from '../../config/schema.ts'
 import { type DecoderSpec, parameterShapes } from '../../engine/decoder.ts'
 import { type BasePrecision, bytesIn } from '../../policy/files/base-weights.ts'
 import type { WeightSource } from '../../policy/files/model-files.ts'
-import { modelSource } from '../../policy/files/model-source.ts'
 import { type MemoryPlan, memoryHere, planMemory, wishOf } from '../../policy/memory-plan/index.ts'
-import { type Model, textModelOf } from '../../policy/model.ts'
+import { describeModel, type Model } from '../../policy/model.ts'
 import { bundledModel, findModel } from '../../policy/sources/find.ts'
 import { hubReference } from '../../policy/sources/reference.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
@@ -45,13 +44,9 @@ export async function inspectModel(
     throw error
   }
   const { directory, name } = found
-  const source = await modelSource(directory, { disk })
-  const files = await source.files()
-  const { spec, tokenizer } = textModelOf(files)
-  const weights = await source.weights()
-  await weights.close()
-  requireShapes(weights.tensors, spec)
-  return { directory, name, spec, tokenizer, files, tensors: weights.tensors }
+  const known = await describeModel(directory, { disk })
+  requireShapes(known.tensors, known.spec)
+  return { directory, name, ...known }
 }
 
 /** Throws unless the tensors have the names and shapes that config.json implies. */

@@ -1,5 +1,6 @@
 // Where a model is loaded from: a folder in Hugging Face's layout, or one GGUF file. Both provide the same parts.
 
+import { WaggleError } from '../../../protocol/errors.ts'
 import { type Disk, errnoOf } from '../../store/disk.ts'
 import { openGgufModel } from '../gguf/model.ts'
 import { attempt } from '../safetensors/folder.ts'
@@ -20,6 +21,10 @@ export async function modelSource(path: string, { disk }: { disk: Disk }): Promi
     if (errnoOf(error.cause) === 'ENOENT') return undefined
     throw error
   })
+  if (!facts && path.endsWith('.gguf'))
+    throw new WaggleError('E_MODEL', `${path} does not exist`, {
+      hint: 'In a config file, a relative path starts at the folder of the file.',
+    })
   return facts?.kind === 'file' ? openGgufModel(path, { disk }) : folderSource(path, disk)
 }
 

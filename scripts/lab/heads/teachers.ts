@@ -6,14 +6,17 @@
 // and, for the gate, answers some of its prompts: both count, in tokens and in processor seconds.
 //   alone      no teacher
 //   taught     the specialist, as the plugin `teachers` has it by default
+//   chunks     the same, as if its tokens were others: only what was sampled is compared
+//   other      a specialist with other tokens, made in the same way from the default model
 //   topN, anchorN, weightN: its setting `top`, `anchor` (in %), `coefficient`
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { trainable } from '../../../daemon/engine/stored/stored.ts'
-import type { Weights } from '../../../daemon/engine/weights.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
-import { loadModel } from '../../../daemon/policy/model.ts'
+import { openTeacherModel } from '../../../daemon/node/policy/teacher-models.ts'
+import type { OtherModel } from '../../../daemon/policy/live-policy.ts'
+import { loadModel, type Model } from '../../../daemon/policy/model.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 import { TASKS } from '../../../daemon/wiring/built-in.ts'
 import { HELD_OUT_SEED } from '../../../protocol/train/index.ts'
@@ -27,7 +30,10 @@ import { createNode, DEFAULT_CORRECTIONS } from '../nodes/node.ts'
 import { folderOf, loadStart } from '../nodes/start.ts'
 import { supervise } from '../nodes/supervise.ts'
 
+type Kind = 'alone' | 'taught' | 'chunks' | 'other'
+
 interface Arm {
+  kind: Kind
   /** Of the plugin; undefined without a teacher. */
   settings: Record<string, unknown> | undefined
 }
@@ -60,9 +66,11 @@ const TASKS_OF = [
 const { model } = await loadStart('three-tasks')
 const engine = createLocalEngine({ threads: 1 })
 
-/** The model of three tasks after supervised steps on the taught one. Made once and kept on disk. */
-async function specialist(steps: number): Promise<Weights> {
-  const folder = join('.cache/experiments/models', `specialist-${TAUGHT}-${steps}`)
+/** A made model after supervised steps on the taught task. Made once and kept on disk. */
+async function specialist(steps: number, from = 'three-tasks'): Promise<Model> {
+  const of = from === 'three-tasks' ? '' : `-${from}`
+  const folder = join('.cache/experiments/models', `specialist-${TAUGHT}-${steps}${of}`)
+  const { model } = await loadStart(from)
   if (!existsSync(join(folder, 'model.safetensors'))) {
     const random = randomStream(1, 'specialist')
     const task = TASKS.find(({ name }) => name === TAUGHT)!
@@ -72,9 +80,19 @@ async function specialist(steps: number): Promise<Weights> {
       return { question: instance.question, completion: answerIn('worked', instance) }
     }
     await supervise({ steps, batch: 32, learningRate: 5e-4, example }, { engine, model })
-    await keepModel(folder, folderOf('three-tasks'), { engine, model })
+    await keepModel(folder, folderOf(from), { engine, model })
   }
-  return trainable((await loadModel(folder, { disk })).weights)
+  return loadModel(folder, { disk })
+}
+
+/** A specialist in an engine of its own, whose answers are compared by chunks. */
+async function otherModel(kind: 'chunks' | 'other', steps: number): Promise<OtherModel> {
+  const made = await specialist(steps, kind === 'other' ? 'default' : 'three-tasks')
+  const opened = await openTeacherModel(
+    { model: made, stop: [] },
+    { engine: createLocalEngine({ threads: 1 }), policy: model },
+  )
+  return { ...opened, own: { ...opened.own!, shared: undefined } }
 }
 
 await runExperiment<Arm, Taught>({
@@ -99,9 +117,10 @@ await runExperiment<Arm, Taught>({
     (isShown === true || settings.tokens === Number(tokens)),
 
   arm(name) {
-    const [kind, ...words] = name.split(' ')
-    if (kind !== 'alone' && kind !== 'taught') throw new Error(`no arm "${name}"; there are alone and taught`)
-    if (kind === 'alone') return { settings: undefined }
+    const [first, ...words] = name.split(' ')
+    const kind = (['alone', 'taught', 'chunks', 'other'] as const).find((one) => one === first)
+    if (!kind) throw new Error(`no arm "${name}"; there are alone, taught, chunks and other`)
+    if (kind === 'alone') return { kind, settings: undefined }
     const settings: Record<string, unknown> = {}
     for (const word of words) {
       const [, setting, value] = word.match(/^(top|anchor|weight)(\d+)$/) ?? []
@@ -109,19 +128,22 @@ await runExperiment<Arm, Taught>({
       if (setting === 'top') settings.top = Number(value)
       else settings[setting === 'anchor' ? 'anchor' : 'coefficient'] = Number(value) / 100
     }
-    return { settings }
+    return { kind, settings }
   },
 
-  async play({ settings }, { rate, seed, values, meter }) {
-    const teacher = await specialist(Number(values.steps))
+  async play({ kind, settings }, { rate, seed, values, meter }) {
+    const steps = Number(values.steps)
+    const isOther = kind === 'chunks' || kind === 'other'
+    const from = isOther ? kind : 'checkpoint/specialist'
     const chosen = TASKS_OF.filter(({ name }) => String(values.tasks).split(',').includes(name))
     const node = await createNode({
       ...{ name: 'student', seed: 1000 * seed, model, tasks: chosen, engine },
       ...{ own: 8, minibatches: 4, foreign: 0, adaptive: false, learningRate: rate },
-      teachers: { specialist: teacher },
+      ...(kind === 'taught' && { teachers: { specialist: trainable((await specialist(steps)).weights) } }),
+      ...(isOther && { models: new Map([[kind, await otherModel(kind, steps)]]) }),
       corrections: [
         ...DEFAULT_CORRECTIONS,
-        ...(settings ? [{ use: 'teachers', from: ['checkpoint/specialist'], ...settings }] : []),
+        ...(settings ? [{ use: 'teachers', from: [from], ...settings }] : []),
       ],
     })
     const rounds: TaughtRound[] = []

@@ -9,7 +9,7 @@ import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import type { Weights } from '../../../daemon/engine/weights.ts'
 import type { PluginHostOptions } from '../../../daemon/host/host.ts'
 import { createRounds } from '../../../daemon/library/rounds.ts'
-import { type LivePolicy, openPolicy } from '../../../daemon/policy/live-policy.ts'
+import { type LivePolicy, type OtherModel, openPolicy } from '../../../daemon/policy/live-policy.ts'
 import type { StoredModel } from '../../../daemon/policy/model.ts'
 import { createTeachers } from '../../../daemon/policy/teachers.ts'
 import { codecOf } from '../../../daemon/policy/tokens/codec.ts'
@@ -76,6 +76,8 @@ export interface NodeOptions {
   corrections?: readonly { use: string; [setting: string]: unknown }[]
   /** Weights that the plugin `teachers` can name as checkpoints. */
   teachers?: Readonly<Record<string, Weights>>
+  /** Other models that it can name. */
+  models?: ReadonlyMap<string, OtherModel>
 }
 
 export interface RoundReport {
@@ -177,6 +179,7 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
       teachers: createTeachers({
         policy,
         heads: () => [],
+        ...(options.models ? { models: options.models } : {}),
         checkpoint: async (checkpoint) => options.teachers![checkpoint]!,
         server: (address) => {
           throw new Error(`no server at ${address} in an experiment`)
