@@ -20,11 +20,12 @@ import {
   where,
 } from '../../../protocol/plugin/expression/expression.ts'
 import type { Advantages, Context, Correction, Hooks, Teaching } from '../../../protocol/plugin/index.ts'
-import { isRight, type Rollout } from '../../../protocol/train/index.ts'
+import { hasSignal, isRight, type Rollout } from '../../../protocol/train/index.ts'
 import { chunkLoss, type ReadChunks, readChunks } from './chunks.ts'
 import { createGate } from './gate.ts'
-import { type Answered, isOwn, itemOf, type Lesson, shownTo } from './items.ts'
+import { isOwn, itemOf, type Lesson } from './items.ts'
 import { isSelf } from './self.ts'
+import { createTrials } from './trials.ts'
 
 export const settings = {
   coefficient: z.number().positive().default(1),
@@ -48,11 +49,6 @@ export type Settings = z.infer<z.ZodObject<typeof settings>> & { from: readonly 
 /** The weights that training began with. */
 const BEGIN = 'begin'
 const PEERS = 'peers'
-/** Of a task, for trials. */
-const MAX_PROMPTS = 64
-/** Steps after which this model counts as another teacher of itself. */
-const STEPS = 16
-
 /** Pairs of task and teacher that are counted. */
 const MAX_TAUGHT = 64
 
@@ -60,7 +56,6 @@ const MAX_TAUGHT = 64
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: short methods over what the gate has seen.
 export function createTeaching(name: string, options: Settings): Hooks {
   const gate = createGate(options)
-  const prompts = new Map<string, Answered[]>()
   let self: string | undefined
   /** Of the answers that are taught in the batch that is being prepared. */
   let taught = new Map<Rollout, { weight: number; chunks?: ReadChunks }>()
@@ -79,44 +74,12 @@ export function createTeaching(name: string, options: Settings): Hooks {
         ? context.teachers().flatMap((one) => (one.name.startsWith('peer/') ? [one.name] : []))
         : [from],
     )
+  const trials = createTrials(options, { gate, names: namesNow })
   const lessonIn = (task: string, among: readonly string[]): Lesson | undefined => {
     const found = gate.teacherOf(task, among)
     if (found) return { teacher: found.teacher, weight: found.weight }
     const isTeaching = gate.listening().some(({ teacher }) => among.includes(teacher))
     return isTeaching && options.anchor > 0 ? { teacher: BEGIN, weight: options.anchor } : undefined
-  }
-
-  /** Asks one teacher for answers in one task, and has them verified. */
-  const tryOne = async (tasks: readonly string[], context: Context): Promise<void> => {
-    const infos = new Map(context.teachers().map((one) => [one.name, one]))
-    const pairs = namesNow(context).flatMap((teacher) =>
-      tasks.map((task) => {
-        const info = infos.get(teacher)
-        // This model changes as it learns, and so does what it makes of an example.
-        const version = info?.version ?? (isSelf(teacher) ? Math.floor(context.step / STEPS) : 0)
-        return { teacher, task, version, claim: info?.claims.find((one) => one.task === task)?.accuracy }
-      }),
-    )
-    const chosen = gate.next(pairs)
-    if (!chosen) return
-    const { teacher, task, version } = chosen
-    const random = context.random(`trial/${context.step}`)
-    const all = (prompts.get(task) ?? []).filter(({ group }) => teacher !== 'example' || group)
-    const questions = Array.from({ length: Math.min(options.trials, all.length) }, () => {
-      const { prompt, group } = all.splice(Math.floor(random() * all.length), 1)[0]!
-      const rewrite = isSelf(teacher) ? shownTo(teacher, { prompt, group }, undefined, context) : undefined
-      return { prompt, ...(rewrite && { rewrite }) }
-    }).filter(({ rewrite }) => rewrite !== undefined || !isSelf(teacher))
-    if (questions.length === 0) return
-    const by = { teacher, task, version }
-    const answers = await context.answer(questions, isSelf(teacher) ? {} : { teacher })
-    context.metric(
-      'trial_tokens',
-      answers.reduce((sum, { tokens }) => sum + tokens.length, 0),
-    )
-    answers.forEach(({ tokens, text }, i) => {
-      if (tokens.length > 0) gate.answered(by, context.verify(questions[i]!.prompt, text).score)
-    })
   }
 
   return {
@@ -138,8 +101,11 @@ export function createTeaching(name: string, options: Settings): Hooks {
       self = view.self
       if (view.at === 'batch') return groups
       const among = namesNow(context)
+      // Trials come before a batch. If no answer has a signal yet, there is none but for this.
+      const isTrial =
+        !groups.some(hasSignal) && trials.next([...new Set(groups.map(({ prompt }) => prompt.task))], context)
       return groups.map((group) =>
-        group.author === view.self && !group.always && lessonIn(group.prompt.task, among)
+        group.author === view.self && !group.always && (isTrial || lessonIn(group.prompt.task, among))
           ? { ...group, always: true }
           : group,
       )
@@ -151,16 +117,14 @@ export function createTeaching(name: string, options: Settings): Hooks {
         if (group.arm !== 'base' || own.length === 0 || own.some(({ turns }) => turns)) continue
         const { task } = group.prompt
         gate.own(task, own.reduce((sum, one) => sum + (one.taskReward ?? one.reward), 0) / own.length)
-        const known = prompts.get(task) ?? []
-        known.push({ prompt: group.prompt, group: own.some(isRight) ? group : undefined })
-        prompts.set(task, known.slice(-MAX_PROMPTS))
+        trials.answered({ prompt: group.prompt, group: own.some(isRight) ? group : undefined })
       }
     },
 
     async teach(groups, context) {
       const own = groups.map((group) => (self === undefined || group.author === self ? group : undefined))
       const tasks = [...new Set(own.flatMap((group) => group?.prompt.task ?? []))]
-      await tryOne(tasks, context)
+      await trials.play(tasks, context)
       const among = namesNow(context)
       const lessons = new Map(tasks.map((task) => [task, lessonIn(task, among)]))
       const asked = own.flatMap((group, g) => {

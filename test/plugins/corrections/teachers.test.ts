@@ -18,6 +18,7 @@ const promptOf = (seed: number, of = task!) => ({
   difficulty: 0,
 })
 const keyOf = (seed: number): string => task!.generate({ seed, difficulty: 0 }).key
+const QUESTIONS = Array.from({ length: 200 }, (_, seed) => task!.generate({ seed, difficulty: 0 }).question)
 const answer = (key: string): string => `<answer>${key}</answer>`
 
 /** A group of wrong answers of this node. */
@@ -31,12 +32,10 @@ function knowing(names: readonly string[], more: ScriptedOptions = {}) {
     tasks: TASKS,
     teachers: names.map((name): TeacherInfo => ({ name, version: 1, claims: [] })),
     write(prompt, { role }) {
-      const seed = Array.from({ length: 200 }, (_, i) => i).find((i) =>
-        prompt.includes(task!.generate({ seed: i, difficulty: 0 }).question),
-      )
+      const seed = QUESTIONS.findIndex((question) => prompt.includes(question))
       seen.push(role)
       const knows = names.includes(role) || prompt.includes('A right answer')
-      return seed !== undefined && knows ? answer(keyOf(seed)) : 'no idea'
+      return seed >= 0 && knows ? answer(keyOf(seed)) : 'no idea'
     },
     logprobs({ role, completion }) {
       seen.push(`score ${role}`)
@@ -96,6 +95,18 @@ test('nobody teaches before there is evidence, nor whose answers are no better',
   const { teaching, weight } = await rounds(create(teachers), 24, world)
   expect(teaching).toEqual([[undefined, undefined]])
   expect(weight).toEqual([[0, 0]])
+})
+
+test('rounds without a signal make batches while a teacher is on trial, and not once it is known to be no better', async () => {
+  const alwaysOf = async (count: number, write: () => string) => {
+    const { groups } = await rounds(create(teachers), count, knowing(['peer/a'], { write }))
+    return groups[0]!.always ?? false
+  }
+  expect(await alwaysOf(2, () => 'no idea')).toBe(true)
+  expect(await alwaysOf(64, () => 'no idea')).toBe(false)
+  const hooks = create(teachers, { from: ['example'] })
+  // It has nothing to be shown.
+  expect((await rounds(hooks, 2, knowing([]))).groups[0]!.always).toBeUndefined()
 })
 
 test("peers' groups, borrowed answers and taught texts are not taught", async () => {
