@@ -1,8 +1,9 @@
-// The screen's last stage: takes whole pictures, has ink lay out the rows that changed (layout.ts), and writes each at its
-// position, all in one write. Rows are padded and never erased first, so none flickers if the terminal shows a partial
-// write. Auto-wrap is off, so a picture drawn for an earlier, wider window does no harm.
+// The screen's last stage: takes whole pictures, has ink lay out the cells that changed (layout.ts), and writes them at
+// their positions, all in one write. They are padded and never erased first, so none flickers if the terminal shows a
+// partial write. Auto-wrap is off, so a picture drawn for an earlier, wider window does no harm.
 
 import type { Block } from '../widgets/panel.ts'
+import { cellsOf, changedRuns, type Run } from './cells.ts'
 import type { Layout } from './layout.ts'
 
 interface SinkTarget {
@@ -30,19 +31,26 @@ export function createSink(
   size: { columns: number; rows: number },
   { target, layout }: { target: SinkTarget; layout: Pick<Layout, 'lay'> },
 ): Sink {
-  let shown: Array<string | undefined> = []
+  let shown: Array<{ row: string; cells: readonly string[] }> = []
   let current: Block = []
   const draw = (): void => {
     if (!sink.open) return
-    const next = Array.from({ length: sink.rows }, (_, i) => current[i] ?? '')
-    const changed = next.flatMap((row, i) => (row === shown[i] ? [] : [i]))
-    if (changed.length === 0) return
-    const laid = layout.lay(
-      changed.map((i) => next[i]!),
-      sink.columns,
+    const next = Array.from({ length: sink.rows }, (_, i) => {
+      const row = current[i] ?? ''
+      return row === shown[i]?.row ? shown[i] : { row, cells: filled(cellsOf(row), sink.columns) }
+    })
+    const runs = next.flatMap(({ cells }, line) =>
+      cells === shown[line]?.cells
+        ? []
+        : changedRuns(shown[line]?.cells, cells).map((run) => ({ line, ...run })),
     )
-    const out = changed.map((i, n) => `\u001b[${i + 1};1H\u001b[0m${padded(laid[n]!, sink.columns)}`)
     shown = next
+    if (runs.length === 0) return
+    const laid = layout.lay(
+      runs.map(({ text }) => text),
+      Math.max(...runs.map(({ width }) => width)),
+    )
+    const out = runs.map((run, n) => `${position(run)}\u001b[0m${padded(laid[n]!, run.width)}`)
     target.write(`${SYNC_ON}${out.join('')}\u001b[0m${SYNC_OFF}`)
   }
   const sink: Sink = {
@@ -67,10 +75,16 @@ export function createSink(
   return sink
 }
 
-/** Pads a row with spaces to the full width. Every visible character is one cell, since texts were made narrow. */
-function padded(row: string, columns: number): string {
-  const missing = columns - visibleWidth(row)
-  return missing > 0 ? `${row}\u001b[0m${' '.repeat(missing)}` : row
+const position = ({ line, column }: { line: number } & Run): string => `\u001b[${line + 1};${column + 1}H`
+
+/** Exactly as many as the window has. */
+const filled = (cells: readonly string[], columns: number): readonly string[] =>
+  cells.length === columns ? cells : Array.from({ length: columns }, (_, i) => cells[i] ?? ' ')
+
+/** Spaces at the end, which ink leaves out, are written again: they cover what was there. */
+function padded(text: string, width: number): string {
+  const missing = width - visibleWidth(text)
+  return missing > 0 ? `${text}\u001b[0m${' '.repeat(missing)}` : text
 }
 
 const plain = (row: string): string => row.replace(/\u001b\[[0-9;]*m/g, '')
