@@ -10,6 +10,7 @@ import {
   sglang,
   vllm,
 } from '../../daemon/sampler/http/index.ts'
+import { createTurns } from '../../daemon/sampler/http/turns.ts'
 import type { Line } from '../../daemon/sampler/index.ts'
 
 interface Got {
@@ -270,4 +271,26 @@ test('no more requests run at a time than configured, and an abort ends those th
   await done
   expect(most).toBe(3)
   expect(lines.every(({ taken, ended }) => taken.length + ended.length === 0)).toBe(true)
+})
+
+test('a short call does not wait for the end of a long one', async () => {
+  const begun: string[] = []
+  const ends: (() => void)[] = []
+  const turns = createTurns(2)
+  const ask = (name: string, count: number) => {
+    const inTurn = turns()
+    for (let i = 0; i < count; i++) {
+      void inTurn(async () => {
+        begun.push(name)
+        await new Promise<void>((end) => ends.push(end))
+      })
+    }
+  }
+  ask('long', 6)
+  ask('short', 2)
+  for (let i = 0; i < 6; i++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    ends.shift()!()
+  }
+  expect(begun.slice(0, 6)).toEqual(['long', 'long', 'short', 'long', 'short', 'long'])
 })

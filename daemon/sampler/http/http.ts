@@ -4,6 +4,7 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import type { BackEnd, Line, WriteOptions } from '../back-end.ts'
 import type { Dialect } from './dialect.ts'
 import type { Server } from './server.ts'
+import { createTurns } from './turns.ts'
 
 interface HttpOptions {
   dialect: Dialect
@@ -16,19 +17,7 @@ export function createHttpBackEnd(
   { dialect, url, parallel }: HttpOptions,
   { server }: { server: Server },
 ): BackEnd {
-  let free = parallel
-  const waiting: (() => void)[] = []
-  const inTurn = async (run: () => Promise<void>): Promise<void> => {
-    if (free > 0) free -= 1
-    else await new Promise<void>((resolve) => waiting.push(resolve))
-    try {
-      await run()
-    } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else free += 1
-    }
-  }
+  const turns = createTurns(parallel)
 
   const writeOne = async (
     line: Line,
@@ -75,6 +64,7 @@ export function createHttpBackEnd(
         async write(lines, options) {
           // If one sequence fails, end the others: they depend on the same server.
           const ending = new AbortController()
+          const inTurn = turns()
           const all = lines.map((line) =>
             inTurn(() => writeOne(line, adapter.name, options, ending.signal)).catch((error: unknown) => {
               ending.abort()
