@@ -7,7 +7,7 @@
 //   alone      no teacher
 //   taught     the specialist, as the plugin `teachers` has it by default
 //   chunks     the same, as if its tokens were others: only what was sampled is compared
-//   other      a specialist with other tokens, made in the same way from the default model
+//   other      the default model, whose tokens are others; with `--tasks binary_matrix` it knows what the node does not
 //   topN, anchorN, weightN: its setting `top`, `anchor` (in %), `coefficient`
 
 import { existsSync } from 'node:fs'
@@ -62,15 +62,14 @@ const TASKS_OF = [
   { name: 'basic_arithmetic', difficulty: 1 },
   { name: TAUGHT, difficulty: 0 },
   { name: 'fraction_simplification', difficulty: 1 },
+  { name: 'binary_matrix', difficulty: 0 },
 ]
 const { model } = await loadStart('three-tasks')
 const engine = createLocalEngine({ threads: 1 })
 
-/** A made model after supervised steps on the taught task. Made once and kept on disk. */
-async function specialist(steps: number, from = 'three-tasks'): Promise<Model> {
-  const of = from === 'three-tasks' ? '' : `-${from}`
-  const folder = join('.cache/experiments/models', `specialist-${TAUGHT}-${steps}${of}`)
-  const { model } = await loadStart(from)
+/** The model of three tasks after supervised steps on the taught one. Made once and kept on disk. */
+async function specialist(steps: number): Promise<Model> {
+  const folder = join('.cache/experiments/models', `specialist-${TAUGHT}-${steps}`)
   if (!existsSync(join(folder, 'model.safetensors'))) {
     const random = randomStream(1, 'specialist')
     const task = TASKS.find(({ name }) => name === TAUGHT)!
@@ -80,14 +79,14 @@ async function specialist(steps: number, from = 'three-tasks'): Promise<Model> {
       return { question: instance.question, completion: answerIn('worked', instance) }
     }
     await supervise({ steps, batch: 32, learningRate: 5e-4, example }, { engine, model })
-    await keepModel(folder, folderOf(from), { engine, model })
+    await keepModel(folder, folderOf('three-tasks'), { engine, model })
   }
   return loadModel(folder, { disk })
 }
 
-/** A specialist in an engine of its own, whose answers are compared by chunks. */
+/** A model in an engine of its own, that compares by chunks. */
 async function otherModel(kind: 'chunks' | 'other', steps: number): Promise<OtherModel> {
-  const made = await specialist(steps, kind === 'other' ? 'default' : 'three-tasks')
+  const made = kind === 'other' ? (await loadStart('default')).model : await specialist(steps)
   const opened = await openTeacherModel(
     { model: made, stop: [] },
     { engine: createLocalEngine({ threads: 1 }), policy: model },
@@ -136,6 +135,7 @@ await runExperiment<Arm, Taught>({
     const isOther = kind === 'chunks' || kind === 'other'
     const from = isOther ? kind : 'checkpoint/specialist'
     const chosen = TASKS_OF.filter(({ name }) => String(values.tasks).split(',').includes(name))
+    const task = chosen.find(({ name }) => name === TAUGHT) ?? chosen[0]!
     const node = await createNode({
       ...{ name: 'student', seed: 1000 * seed, model, tasks: chosen, engine },
       ...{ own: 8, minibatches: 4, foreign: 0, adaptive: false, learningRate: rate },
@@ -154,15 +154,15 @@ await runExperiment<Arm, Taught>({
         trialTokens: (rounds.at(-1)?.trialTokens ?? 0) + (step?.pluginMetrics['teachers.trial_tokens'] ?? 0),
         processorSeconds: meter.seconds.rounds ?? 0,
         reward,
-        weight: step?.pluginMetrics[`teachers.${TAUGHT}.weight`] ?? 0,
+        weight: step?.pluginMetrics[`teachers.${task.name}.weight`] ?? 0,
       })
     }
     const accuracyIn = async (tasks: typeof TASKS_OF): Promise<number> =>
       tasks.length === 0 ? 0 : (await node.evaluate(Number(values.prompts), undefined, tasks)).sampled
     return meter.part('look', async () => ({
       rounds,
-      taught: await accuracyIn(TASKS_OF.filter(({ name }) => name === TAUGHT)),
-      others: await accuracyIn(chosen.filter(({ name }) => name !== TAUGHT)),
+      taught: await accuracyIn([task]),
+      others: await accuracyIn(chosen.filter((one) => one !== task)),
     }))
   },
 

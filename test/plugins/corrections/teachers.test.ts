@@ -109,6 +109,13 @@ test('rounds without a signal make batches while a teacher is on trial, and not 
   expect((await rounds(hooks, 2, knowing([]))).groups[0]!.always).toBeUndefined()
 })
 
+test('a teacher without room for an answer is given up, and it is said', async () => {
+  const hooks = create(teachers)
+  const world = knowing(['peer/a'], { write: () => '' })
+  expect((await rounds(hooks, 64, world)).groups[0]!.always).toBeUndefined()
+  expect(world.context.lines[0]).toMatch(/peer\/a has no room for an answer/)
+})
+
 test("peers' groups, borrowed answers and taught texts are not taught", async () => {
   const hooks = create(teachers)
   const world = knowing(['peer/a'])
