@@ -3,7 +3,7 @@
 import type { Datastore } from 'interface-datastore'
 import type { NetworkUse } from '../../protocol/api/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
-import type { OwnGroupDraft } from '../../protocol/wire/index.ts'
+import type { Accusation, OwnGroupDraft } from '../../protocol/wire/index.ts'
 import type { Lan } from './addresses/neighbours.ts'
 import type { Reason } from './admission/reasons.ts'
 import type { BandwidthLimits } from './bandwidth/bandwidth.ts'
@@ -77,6 +77,8 @@ export interface SwarmParts {
   hasWritten?: ((contentId: string) => boolean) | undefined
   /** Whether to accept an author's groups even without a signal, to get to know the author. Default: never. */
   isUnknown?: ((author: string) => boolean) | undefined
+  /** A peer accuses another of a forged step; nothing was checked yet but the signature. Must return quickly. */
+  onAccusation?: ((accusation: Accusation) => void) | undefined
   /** Must return quickly; if it throws, the error is logged. */
   onEvent(event: SwarmEvent): void
   /** State of plugins that merge their peers' state. Default: none. */
@@ -158,7 +160,12 @@ export interface Swarm {
   /** Exchange of trained weights with peers. */
   readonly heads: Pick<Heads, 'offer' | 'withdraw' | 'ask' | 'fetch' | 'blame' | 'bytes' | 'held'>
   /** Receipts of the steps behind trained weights. */
-  readonly receipts: Pick<Receipts, 'tell' | 'ask' | 'fetch' | 'blame' | 'bytes'>
+  readonly receipts: Pick<Receipts, 'tell' | 'ask' | 'named' | 'fetch' | 'blame' | 'bytes'>
+  /** Tells all peers that another's step is not what its receipt says. `proof`: what the accusation names, by SHA-256. */
+  accuse(
+    accusation: Omit<Accusation, 'author' | 'createdAt'>,
+    proof: (hash: string) => Promise<Uint8Array | undefined>,
+  ): Promise<void>
   /** Offers a file to these peers, or to any peer that has the offer's ID. Nothing is sent until a peer asks. */
   offer(file: { path: string; to?: readonly string[] }): Promise<Offer>
   withdraw(id: string): void

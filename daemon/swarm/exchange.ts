@@ -39,6 +39,7 @@ interface ExchangeParts
     | 'datastore'
     | 'hasWritten'
     | 'isUnknown'
+    | 'onAccusation'
   > {
   identity: Pick<SwarmParts['identity'], 'peerId' | 'signer'>
   gossip: Gossip
@@ -132,6 +133,7 @@ export function createExchange(options: ExchangeOptions, parts: ExchangeParts) {
       log,
       soon: parts.soon,
       onGroup: parts.onGroup,
+      onAccusation: parts.onAccusation,
       onEvent,
       onUnneeded: parts.onUnneeded,
       onAdmitted: (frame, task) => recentFrames.add(frame, task),

@@ -169,6 +169,10 @@ export async function createSwarm(options: SwarmOptions, parts: SwarmParts): Pro
       }),
     heads,
     receipts,
+    async accuse(accusation, proof) {
+      receipts.prove(proof)
+      await publisher.accuse(accusation)
+    },
     offer: (file) => offers.offer(file),
     withdraw: (id) => offers.withdraw(id),
     download: (request) => bulkFetch(request, { libp2p, traffic: records, clock, log }),

@@ -63,6 +63,11 @@ export class Fields {
   }
 
   /** Undefined if it is absent. */
+  optionalInteger(name: string, low: number, high: number): number | undefined {
+    return this.map.has(name) ? this.integer(name, low, high) : undefined
+  }
+
+  /** Undefined if it is absent. */
   optionalDigest(name: string): string | undefined {
     return this.map.has(name) ? this.digest(name) : undefined
   }

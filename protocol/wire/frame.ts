@@ -15,8 +15,8 @@ import { malformed, WireFault } from './fault.ts'
 import { peerIdOf } from './peer-id.ts'
 
 export const MAJOR = 1
-/** Version of the whole protocol; 1.1, 1.2 and 1.3 each added a protocol for streams, 1.4 a field to receipts. */
-export const MINOR = 4
+/** Version of the whole protocol; 1.1 to 1.3 each added a protocol for streams, 1.4 a field to receipts, 1.5 a kind. */
+export const MINOR = 5
 /** Version of frames: the last minor that changed a body's schema. */
 export const SCHEMA_MINOR = 4
 export const HEADER_BYTES = 100
@@ -26,7 +26,7 @@ const DOMAIN = Buffer.from('waggle/frame\0')
 const SPKI = Buffer.from('302a300506032b6570032100', 'hex')
 
 /** Numbers are never reused. */
-export const KIND = { group: 1, announcement: 2, head: 3, receipt: 4 } as const
+export const KIND = { group: 1, announcement: 2, head: 3, receipt: 4, accusation: 5 } as const
 export type Kind = (typeof KIND)[keyof typeof KIND]
 
 /** The key that signs; the private half stays with its owner. */

@@ -103,6 +103,12 @@ const frames = () =>
     openFrame(data!, 65_536),
   )
 await until('both messages', () => frames().length === 2)
+const ofParty = {
+  ...{ lineage: facts.lineage, accused: partys.peerId, receipt: missing, size: 300 },
+  step: 1,
+}
+await recorded.swarm.accuse(ofParty, async () => undefined)
+await until('its accusation', () => frames().length === 3)
 const announced = frames().find(({ kind }) => kind === KIND.announcement)!
 const [answer] = await party.ask(HELLO_PROTOCOL, [encodeHello({ swarm: 'test', tasks, contacts: [] })], 1)
 const [listed] = await party.ask(

@@ -4,8 +4,10 @@
 
 import { HELD_OUT_SEED, type PromptCoordinates } from '../../../protocol/train/index.ts'
 import {
+  type Accusation,
   type Announcement,
   contentId,
+  decodeAccusation,
   decodeAnnouncement,
   decodeGroup,
   type Frame,
@@ -18,6 +20,7 @@ import {
   WireFault,
 } from '../../../protocol/wire/index.ts'
 import type { PeerRecord, PeerRecords } from '../peers/records.ts'
+import { createAccusationQuota } from '../receipts/accusations.ts'
 import type { Clock, TaskSource } from '../types.ts'
 import { FairShare } from './fair-share.ts'
 import { NewcomerQuota } from './newcomer-quota.ts'
@@ -74,6 +77,8 @@ type Screening =
   | { admitted: Admitted }
   /** Valid and new: worth fetching from `source` or the author. */
   | { announced: Announcement }
+  /** New, and signed by its author. */
+  | { accusation: Accusation }
   | { refused: Reason; task?: string; author?: string }
 
 const HOUR_MS = 3_600_000
@@ -123,6 +128,7 @@ export class Admission {
   private readonly shares: FairShare
   private readonly newcomers: NewcomerQuota
   private readonly introductions: Quota
+  private readonly accusations: ReturnType<typeof createAccusationQuota>
   private readonly fetched: Record<'newcomer' | 'newcomers' | 'all', Quota>
 
   constructor(options: AdmissionOptions, parts: AdmissionParts) {
@@ -140,6 +146,7 @@ export class Admission {
     this.shares = new FairShare({ perSecond: 200, burstSeconds: 2, spare: 768 }, parts)
     this.newcomers = new NewcomerQuota(NEWCOMERS, parts)
     this.introductions = new Quota({ rate: INTRODUCTIONS }, parts)
+    this.accusations = createAccusationQuota({}, parts)
     this.fetched = {
       newcomer: new Quota({ rate: FETCHED_NEWCOMER }, parts),
       newcomers: new Quota({ rate: FETCHED_NEWCOMERS, keys: 1 }, parts),
@@ -171,6 +178,7 @@ export class Admission {
       // Replays are refused before decoding, which takes microseconds.
       mark = markOf(frame)
       if (this.frames.has(mark) || this.letIn.has(mark)) return this.refuse('duplicate', source)
+      if (frame.kind === KIND.accusation && !fetched) return this.screenAccusation(frame, mark, source)
       if (frame.kind === KIND.group) said = decodeGroup(frame)
       else if (frame.kind === KIND.announcement) said = decodeAnnouncement(frame)
       else return this.refuse('kind', source)
@@ -201,6 +209,22 @@ export class Admission {
     record.policyVersion = policy.version
     record.tokenizer = policy.tokenizer
     return { admitted: { group: said, source, bytes: bytes.length } }
+  }
+
+  /** Throws WireFault. */
+  private screenAccusation(frame: Frame, mark: string, source: string): Screening {
+    const accusation = decodeAccusation(frame)
+    const { author } = accusation
+    if (!this.accusations.delivered(source)) return this.refuse('quota', source)
+    if (!(this.parts.isAuthentic ?? isAuthentic)(frame)) return this.refuse('signature', source)
+    this.frames.add(mark)
+    if (author === this.options.self) return this.refuse('own', source)
+    if (this.parts.isMuted(author)) return this.refuse('muted', author)
+    if (!this.accusations.made(accusation)) return this.refuse('quota', author)
+    const wrong = this.wrongAge(accusation)
+    if (wrong) return this.refuse(wrong, author)
+    this.letIn.add(mark)
+    return { accusation }
   }
 
   /**
@@ -274,9 +298,14 @@ export class Admission {
     const age = clock.now() - said.createdAt
     // A forwarded message may have been delayed, so it tells nothing about the author's clock.
     if (source === author && !fetched) this.parts.onDated?.(author, -age)
-    if (age > this.options.maxAgeMs + this.options.maxSkewMs) return refuse('stale')
-    if (age < -this.options.maxSkewMs) return refuse('future')
-    return undefined
+    const old = this.wrongAge(said)
+    return old && refuse(old)
+  }
+
+  private wrongAge({ createdAt }: { createdAt: number }): 'stale' | 'future' | undefined {
+    const { maxAgeMs, maxSkewMs } = this.options
+    const age = this.parts.clock.now() - createdAt
+    return age > maxAgeMs + maxSkewMs ? 'stale' : age < -maxSkewMs ? 'future' : undefined
   }
 
   private refuse(reason: Reason, peer: string, task?: string, author?: string): Screening {

@@ -3,7 +3,7 @@
 
 import { TopicValidatorResult } from '@libp2p/gossipsub'
 import { type Group, isZeroSignal } from '../../../protocol/train/index.ts'
-import { type Announcement, claimedAuthor } from '../../../protocol/wire/index.ts'
+import { type Accusation, type Announcement, claimedAuthor } from '../../../protocol/wire/index.ts'
 import type { GossipGuard } from '../gossip/internals.ts'
 import { MAX_KNOWN_PEERS, type PeerRecords } from '../peers/records.ts'
 import type { Reputation } from '../peers/reputation.ts'
@@ -42,6 +42,8 @@ interface GossipValidatorParts {
   soon?: ((run: () => void) => void) | undefined
   /** A group that is too large for gossip was announced and can be fetched. */
   onAnnounced(announcement: Announcement, source: string): void
+  /** A peer says that another's step is not what its receipt says. */
+  onAccusation?: ((accusation: Accusation) => void) | undefined
 }
 
 /** Groups waiting for verification: a few seconds of work, at most 16 MiB of text. */
@@ -188,6 +190,10 @@ export class GossipValidator {
     }
     if ('announced' in result) {
       this.parts.onAnnounced(result.announced, source)
+      return undefined
+    }
+    if ('accusation' in result) {
+      this.parts.onAccusation?.(result.accusation)
       return undefined
     }
     const { refused: reason, task, author } = result

@@ -2,6 +2,8 @@
 // too large for gossip are announced instead.
 
 import {
+  type Accusation,
+  encodeAccusation,
   encodeAnnouncement,
   encodeGroup,
   type Frame,
@@ -63,6 +65,14 @@ export class Publisher {
     const recipients = await this.parts.gossip.publish(message)
     this.count++
     return { id, bytes: frame.length, recipients, announced }
+  }
+
+  /** Tells all peers. */
+  async accuse(accusation: Omit<Accusation, 'author' | 'createdAt'>): Promise<void> {
+    const { identity, admission, clock, gossip } = this.parts
+    const frame = encodeAccusation({ ...accusation, createdAt: clock.now() }, identity.signer)
+    admission.sent(frame)
+    if (!this.parts.isBehind()) await gossip.publish(frame)
   }
 
   /** Derived from the clock, so that sequence numbers rise across restarts without being saved. */

@@ -128,6 +128,10 @@ export async function openCurrentSwarm(
     mute: (peerId, on) => current.swarm.mute(peerId, on),
     invite: () => current.swarm.invite(),
     ...weighing(() => current.swarm),
+    async accuse(accusation, proof) {
+      await swap
+      await current.swarm.accuse(accusation, proof)
+    },
     offer: (file) => current.swarm.offer(file),
     withdraw: (id) => current.swarm.withdraw(id),
   }
@@ -151,6 +155,7 @@ const weighing = (swarm: () => Swarm): Pick<Swarm, 'heads' | 'receipts'> => ({
   receipts: {
     tell: (source) => swarm().receipts.tell(source),
     ask: (peer, lineage) => swarm().receipts.ask(peer, lineage),
+    named: (peer, wanted) => swarm().receipts.named(peer, wanted),
     fetch: (peer, wanted, onProgress) => swarm().receipts.fetch(peer, wanted, onProgress),
     blame: (peer) => swarm().receipts.blame(peer),
     get bytes() {

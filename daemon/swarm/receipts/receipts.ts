@@ -38,8 +38,15 @@ export interface Receipts {
   stop(): void
   /** Peers that ask are told, until this is called again. */
   tell(source: ReceiptSource | undefined): void
+  /** Peers that ask also get these bytes, which accusations of this node name. */
+  prove(bytes: ReceiptSource['bytes']): void
   /** The peer's receipt of this lineage, signed by the peer. Undefined if it has none. Never rejects. */
   ask(peer: string, lineage: string): Promise<{ receipt: Receipt; frame: Uint8Array } | undefined>
+  /** The receipt of that hash from a peer that names it, signed by whoever made it. Undefined if it does not come. Never rejects. */
+  named(
+    peer: string,
+    wanted: { hash: string; size: number },
+  ): Promise<{ receipt: Receipt; frame: Uint8Array } | undefined>
   /** Bytes behind a peer's receipt, with the right hash. Undefined if they do not come. Never rejects. */
   fetch(
     peer: string,
@@ -63,6 +70,7 @@ export function createReceipts(
   const options = { protocol: RECEIPT_PROTOCOL, fetchMs: FETCH_MS, mostPerHour, signal: stopped.signal }
   const transfers = createTransfers(options, parts)
   let source: ReceiptSource | undefined
+  let proofs: ReceiptSource['bytes'] | undefined
   let offered: { lineage: string; frame: Uint8Array; at: number } | undefined
 
   const frameOf = (lineage: string): Uint8Array => {
@@ -76,14 +84,19 @@ export function createReceipts(
   }
 
   async function* answer(question: Uint8Array, peer: string): AsyncIterable<Uint8Array> {
-    if (!source || parts.isBehind() || parts.isMuted(peer) || !asked.take(peer)) return
+    if (!(source ?? proofs) || parts.isBehind() || parts.isMuted(peer) || !asked.take(peer)) return
     const request = decodeReceiptRequest(question)
     if ('lineage' in request) {
       yield frameOf(request.lineage)
       return
     }
-    const behind = await source.bytes(request.bytes)
+    const behind = (await source?.bytes(request.bytes)) ?? (await proofs?.(request.bytes))
     if (behind) yield* transfers.send(behind, request.from, peer)
+  }
+
+  const fetch: Receipts['fetch'] = (peer, { hash, size }, onProgress) => {
+    const question = (from: number): Uint8Array => encodeReceiptRequest({ bytes: hash, from })
+    return transfers.fetch(peer, { hash, size, question }, onProgress)
   }
 
   return {
@@ -98,6 +111,9 @@ export function createReceipts(
     tell(next) {
       if (next !== source) offered = undefined
       source = next
+    },
+    prove(bytes) {
+      proofs = bytes
     },
 
     async ask(peer, lineage) {
@@ -118,10 +134,16 @@ export function createReceipts(
       return undefined
     },
 
-    fetch(peer, { hash, size }, onProgress) {
-      const question = (from: number): Uint8Array => encodeReceiptRequest({ bytes: hash, from })
-      return transfers.fetch(peer, { hash, size, question }, onProgress)
+    async named(peer, wanted) {
+      const frame = await fetch(peer, wanted)
+      try {
+        return frame && { receipt: readReceipt(frame, parts.isAuthentic), frame }
+      } catch (error) {
+        transfers.failed(peer, error)
+        return undefined
+      }
     },
+    fetch,
   }
 }
 

@@ -9,6 +9,7 @@ import { PeerRecords } from '../../../daemon/swarm/peers/records.ts'
 import { HELD_OUT_SEED } from '../../../protocol/train/index.ts'
 import {
   contentId,
+  encodeAccusation,
   encodeGroup,
   type GroupDraft,
   openFrame,
@@ -555,3 +556,41 @@ test('20 000 mutated frames: nothing throws, nothing unsigned is admitted, memor
   expect(admitted).toBeLessThanOrEqual(seeds.length)
   expect(d.records.all().length).toBeLessThanOrEqual(2)
 }, 60_000)
+
+describe('an accusation', () => {
+  const accuse = (at: number, { by = alice, size = 9 } = {}) =>
+    encodeAccusation(
+      { lineage: 'ab'.repeat(32), accused: idOf(mallory), receipt: '5a'.repeat(32), size, createdAt: at },
+      by,
+    )
+
+  test('is taken once, whoever delivers it', () => {
+    const { screen, clock } = setUp()
+    const bytes = accuse(clock.now())
+    expect([screen(bytes), screen(bytes), screen(bytes, 'another')]).toEqual([
+      ...['admitted', 'duplicate', 'duplicate'],
+    ])
+  })
+
+  test('is refused if it is not signed, old, this node’s own, or by somebody muted', () => {
+    const { screen, clock, muted } = setUp()
+    const forged = accuse(clock.now())
+    forged[50]! ^= 1
+    expect(screen(forged)).toBe('signature')
+    expect(screen(accuse(clock.now() - 3 * 3_600_000))).toBe('stale')
+    expect(screen(accuse(clock.now(), { by: self }))).toBe('own')
+    muted.add(idOf(mallory))
+    expect(screen(accuse(clock.now(), { by: mallory }))).toBe('muted')
+  })
+
+  test('costs its author and the peer that delivers it a share, so that none floods a swarm', () => {
+    const { screen, clock } = setUp()
+    const all = Array.from({ length: 20 }, (_, size) => screen(accuse(clock.now(), { size: size + 1 })))
+    expect(all.filter((said) => said === 'admitted')).toHaveLength(8)
+    // Identities are free, but the peer is the same.
+    const others = Array.from({ length: 100 }, (_, i) =>
+      screen(accuse(clock.now(), { by: testSigner(100 + i) })),
+    )
+    expect(others.filter((said) => said === 'admitted')).toHaveLength(12)
+  })
+})

@@ -11,6 +11,7 @@ import { createHeadExchange } from '../../../daemon/trainer/heads/exchange.ts'
 import { distance, type Vector } from '../../../daemon/trainer/heads/vector.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import {
+  decodeAccusation,
   decodeAnnouncement,
   decodeBatch,
   decodeBulkRequest,
@@ -110,6 +111,7 @@ function joinBody(): (bytes: Uint8Array) => string {
 
 export const HARNESSES: Record<string, (bytes: Uint8Array) => string> = {
   group: read((bytes) => decodeGroup(openFrame(bytes, MAX_GOSSIP_BYTES))),
+  accusation: read((bytes) => decodeAccusation(openFrame(bytes, MAX_GOSSIP_BYTES))),
   announcement: read((bytes) => decodeAnnouncement(openFrame(bytes, MAX_GOSSIP_BYTES))),
   hello: read(decodeHello),
   fetch: read(decodeFetch),

@@ -9,6 +9,7 @@ import { RPC } from '@libp2p/gossipsub/message'
 import { afterEach, describe, expect, test } from 'vitest'
 import { groupsTopic } from '../../../daemon/swarm/gossip/config.ts'
 import {
+  type Accusation,
   BULK_PROTOCOL,
   decodeFetch,
   decodeHead,
@@ -48,10 +49,10 @@ afterEach(async () => {
 })
 
 /** This node, at the time of the recording; a group would be too old otherwise. */
-function startAt(recordedAt: number) {
+function startAt(recordedAt: number, onAccusation?: (accusation: Accusation) => void) {
   const shift = recordedAt - Date.now()
   const clock = { ...worldClock, now: () => Date.now() + shift }
-  return startNode({ tasks, maxCompletionTokens: 50_000 }, { clock })
+  return startNode({ tasks, maxCompletionTokens: 50_000 }, { clock, onAccusation })
 }
 
 async function party(...args: Parameters<typeof startParty>): Promise<Party> {
@@ -69,8 +70,9 @@ describe.each(sessions)('a node of version %s', (_, session) => {
         'list' in decodeFetch(question) ? [joinHashes([])] : session.fetch.got.map(unhex),
     })
 
-  test('is greeted, its group and its announcement are accepted, and the announced group is fetched from it', async () => {
-    const node = await startAt(session.recordedAt)
+  test('is greeted, its group, announcement and accusation are accepted, and the announced group is fetched from it', async () => {
+    const accusations: Accusation[] = []
+    const node = await startAt(session.recordedAt, (one) => accusations.push(one))
     const peer = await old()
     await peer.connect(node.address)
     const [answer] = await peer.ask(HELLO_PROTOCOL, [unhex(session.hello.question)], 1)
@@ -79,6 +81,7 @@ describe.each(sessions)('a node of version %s', (_, session) => {
     await until('both groups', () => node.groups.length === 2)
     expect(node.groups.map(({ prompt }) => prompt.seed).sort()).toEqual([1, 2])
     expect(node.swarm.counters().refused).toEqual({})
+    expect(accusations).toMatchObject(session.minor < 5 ? [] : [{ size: 300, step: 1 }])
     expect(peer.heard[FETCH_PROTOCOL]!.map((question) => decodeFetch(unhex(question)))).toContainEqual({
       get: [session.fetch.hash],
     })

@@ -30,7 +30,7 @@ export interface Session {
   /** Contents of the file that it offered. */
   file: string
   hello: { question: string; answer: string }
-  /** RPCs on its gossip stream. */
+  /** RPCs on its gossip stream: a group, an announcement and, from 1.5 on, an accusation. */
   rpcs: string[]
   /** Its questions; what it answered to a list, and to being asked for the group that it announced. */
   fetch: { questions: string[]; listed: string; got: string[]; hash: string }

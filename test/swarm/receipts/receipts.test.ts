@@ -141,3 +141,31 @@ test('bytes beyond the hourly limit do not come, and nobody is charged', async (
   expect(await asking.fetch(author.peerId, wanted)).toBeUndefined()
   expect(lies).toEqual([])
 })
+
+describe('a proof', () => {
+  const forger = freshIdentity()
+  const frame = encodeReceipt(described, forger.signer)
+  const wanted = { hash: sha256(frame), size: frame.length }
+
+  test('is given by an accuser that has no receipt of its own: another’s receipt, and the bytes behind it', async () => {
+    const { asking, telling, author, lies } = await two()
+    telling.tell(undefined)
+    expect(await asking.named(author.peerId, wanted)).toBeUndefined()
+    const proof = new Map<string, Uint8Array>([
+      [wanted.hash, frame],
+      [HASH, BEHIND],
+    ])
+    telling.prove(async (hash) => proof.get(hash))
+    expect((await asking.named(author.peerId, wanted))?.receipt.author).toBe(forger.peerId)
+    expect(await asking.fetch(author.peerId, { hash: HASH, size: BEHIND.length })).toHaveLength(BEHIND.length)
+    expect(lies).toEqual([])
+  })
+
+  test('that is no receipt costs the accuser', async () => {
+    const { asking, telling, author, lies } = await two()
+    const noise = bytesOf(500)
+    telling.prove(async () => noise)
+    expect(await asking.named(author.peerId, { hash: sha256(noise), size: 500 })).toBeUndefined()
+    expect(lies).toEqual([author.peerId])
+  })
+})
