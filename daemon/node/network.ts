@@ -1,5 +1,6 @@
 // Opens the node's swarm and connects it to the tasks, the core and the journal.
 
+import type { Accusation } from '../../protocol/wire/index.ts'
 import type { Paths } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'
 import type { Journal } from '../control/journal/journal.ts'
@@ -32,6 +33,8 @@ interface NetworkParts {
   core: Pick<NodeCore, 'onForeignGroup' | 'learner'>
   /** Whether this peer's weights are averaged, so that its groups need not be trained on. */
   isJoined(peer: string): boolean
+  /** A peer accuses another of a forged step. */
+  onAccusation(accusation: Accusation): void
   pool: Pick<Pool, 'hasSeen'>
   journal: Journal
   /** Woken when a group has arrived. */
@@ -53,6 +56,7 @@ export async function openNetwork(
     plugins,
     core,
     isJoined,
+    onAccusation,
     pool,
     journal,
     changed,
@@ -80,6 +84,7 @@ export async function openNetwork(
         if (!isJoined(group.author) && core.onForeignGroup(group)) changed.wake()
         journal.group(group, 'foreign')
       },
+      onAccusation,
       hasWritten: pool.hasSeen,
       isUnknown: (author) => core.learner.isUnknown(author),
       onEvent: (event) => journal.swarm(event),

@@ -5,6 +5,7 @@
 //   npm run -s sim:strangers -- --seeds 20 --kinds "one step of ten, ten times"
 
 import { parseArgs } from 'node:util'
+import { AUDIT_SECONDS } from '../../test/sim/audits.ts'
 import {
   runStrangers,
   STRANGER_KINDS,
@@ -18,6 +19,7 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '500' },
     volunteers: { type: 'string', default: '2' },
+    'audit-seconds': { type: 'string', default: String(AUDIT_SECONDS) },
     kinds: { type: 'string', default: STRANGER_KINDS.join() },
   },
 })
@@ -28,7 +30,10 @@ const mean = (of: readonly number[]): number => of.reduce((a, b) => a + b, 0) / 
 async function runs(options: Omit<StrangersOptions, 'seed'>): Promise<StrangersCourse[]> {
   const all: StrangersCourse[] = []
   for (const seed of seeds) {
-    const run = await runStrangers({ seed, seconds: Number(values.seconds), ...options })
+    const run = await runStrangers({
+      ...{ seed, seconds: Number(values.seconds), auditSeconds: Number(values['audit-seconds']) },
+      ...options,
+    })
     for (const breach of run.breaches) console.log(`seed ${seed}: ${breach}`)
     if (run.accused > 0) console.log(`seed ${seed}: ${run.accused} honest volunteers were accused`)
     all.push(run)
@@ -49,7 +54,12 @@ if (values.kinds === STRANGER_KINDS.join()) {
     const all = await runs({ honest, weights })
     const rungs = all.flatMap((run) => run.rungs)
     const draws = mean(rungs.map(({ passed }) => passed)).toFixed(1)
-    console.log(`${honest} volunteers, ${weights}: ${ends(all)}, ${draws} draws each`)
+    const climbed = all.flatMap((run) => run.climbed)
+    const when = climbed.length > 0 ? `after ${mean(climbed).toFixed(0)} s` : 'not'
+    const cost = (100 * mean(all.map((run) => run.cost))).toFixed(1)
+    console.log(
+      `${honest} volunteers, ${weights}: ${ends(all)}, ${draws} draws each, ${climbed.length} of ${rungs.length} counted ${when}, audits took ${cost} %`,
+    )
   }
 }
 const kinds = STRANGER_KINDS.filter((kind) => values.kinds.includes(kind)) as StrangerKind[]
@@ -62,7 +72,7 @@ for (const kind of kinds) {
       ? '-'
       : `${mean(found.map(of)).toFixed(1)} (most ${Math.round(Math.max(...found.map(of)))})`
   console.log(
-    `| ${kind} | ${found.length} of ${liars.length}, ${liars.filter((one) => one.isOff).length} count nothing | ${most((one) => one.forged)} | ${most((one) => one.draws)} | ${most((one) => one.seconds)} | ${ends(all)} |`,
+    `| ${kind} | ${found.length} of ${liars.length}, ${liars.filter((one) => one.isOff).length} count nothing | ${most((one) => one.forged)} | ${most((one) => one.draws)} | ${most((one) => one.taken)} | ${most((one) => one.seconds)} | ${ends(all)} |`,
   )
 }
 const { user, system } = process.cpuUsage(started)

@@ -38,6 +38,7 @@ const FULL = {
   },
   heads: {
     ...{ lineage: 'l', size: 9, exchanges: 3, refused: 1, bytesIn: 20, bytesOut: 30 },
+    audits: { seconds: 12, share: 0.04 },
     peers: [{ peer: 'p', version: 4, groups: 8, at: 0, isClipped: false }],
   },
   plugins: [

@@ -5,11 +5,14 @@ import type { Config } from '../../daemon/config/schema.ts'
 import type { PluginHost } from '../../daemon/host/host.ts'
 import { createNodeAudits, type NodeAudits } from '../../daemon/node/audits/audits.ts'
 import type { AuditsParts } from '../../daemon/node/audits/contract.ts'
+import { createProofs } from '../../daemon/node/audits/proofs.ts'
 import { type AuditRounds, createAuditRounds } from '../../daemon/node/audits/rounds.ts'
 import { optimizerOf } from '../../daemon/node/core.ts'
 import type { LivePolicy } from '../../daemon/policy/live-policy.ts'
 import { createBlobs } from '../../daemon/store/blobs.ts'
 import type { Disk } from '../../daemon/store/disk.ts'
+import type { Swarm } from '../../daemon/swarm/index.ts'
+import { createAuditBudget } from '../../daemon/trainer/audit/budget.ts'
 import { createLadder, type Ladder } from '../../daemon/trainer/audit/ladder.ts'
 import { createOwnHeads } from '../../daemon/trainer/audit/own-heads.ts'
 import { recomputeStep } from '../../daemon/trainer/audit/recompute.ts'
@@ -25,16 +28,30 @@ export interface SimulatedAudits extends NodeAudits {
 const LAYOUT = layoutOf(SPEC)
 /** What computes nothing on a graphics card. */
 const BUILD = 'waggle 1, onnx on cpu'
+/** What a step with its answers takes here; as measured, an audit takes as long (docs/results/audits.md). */
+export const AUDIT_SECONDS = 3.2
 
 export function openSimulatedAudits(
-  { settings, self, restored }: { settings: Config; self: string; restored: Uint8Array | undefined },
+  {
+    settings,
+    self,
+    restored,
+    seconds,
+  }: {
+    settings: Config
+    self: string
+    restored: Uint8Array | undefined
+    /** Processor time of an audit. */
+    seconds: number
+  },
   {
     policy,
     plugins,
     disk,
     odds,
     ...parts
-  }: Pick<AuditsParts, 'swarm' | 'signer' | 'random' | 'now' | 'monotonic' | 'log'> & {
+  }: Pick<AuditsParts, 'signer' | 'random' | 'now' | 'monotonic' | 'log'> & {
+    swarm(): Pick<Swarm, 'receipts' | 'isKnown' | 'accuse'> | undefined
     policy: LivePolicy
     plugins: PluginHost
     disk: Disk
@@ -48,6 +65,11 @@ export function openSimulatedAudits(
     { hasHead: ownHeads.has, odds, random: parts.random },
   )
   const { training, rollout, model: asked } = settings
+  // A node here uses one processor all the time.
+  const budget = createAuditBudget(
+    {},
+    { processorSeconds: () => parts.monotonic() / 1000, random: parts.random },
+  )
   const audits = createNodeAudits(
     {
       ...{ layout: LAYOUT, self, restored, lineage: policy.lineage },
@@ -65,14 +87,19 @@ export function openSimulatedAudits(
       ...{ build: () => BUILD, auditor: () => BUILD },
     },
     {
-      ...{ ...parts, policy, ladder, ownHeads, phases: NO_PHASES },
+      ...{ ...parts, policy, ladder, ownHeads, budget, phases: NO_PHASES, keepHead: async () => {} },
       blobs: createBlobs({ directory: '/home/audits' }, { disk }),
+      proofs: createProofs({
+        blobs: createBlobs({ directory: '/home/audits/proofs' }, { disk }),
+        ...{ swarm: parts.swarm, mayWrite: () => true, monotonic: parts.monotonic, log: parts.log },
+      }),
       findTask: () => even,
       encodePrompt: model.tokenizer.encodePrompt,
       decode: (tokens) => model.tokenizer.decodeCompletion(tokens),
       pause: async () => {},
-      recompute: (step) =>
-        recomputeStep(step, {
+      recompute: (step) => {
+        budget.spent(seconds)
+        return recomputeStep(step, {
           engine: createTabularEngine(
             { generateMs: 0, trainMs: 0 },
             {
@@ -81,7 +108,8 @@ export function openSimulatedAudits(
             },
           ),
           ...{ spec: SPEC, layout: LAYOUT, base: model.digest, frozen: {}, initial: policy.initial, plugins },
-        }),
+        })
+      },
     },
   )
   return { ...audits, ladder }

@@ -9,6 +9,7 @@ import { createJournal } from '../../daemon/control/journal/journal.ts'
 import { createShowcase } from '../../daemon/control/journal/showcase.ts'
 import type { NodeCore } from '../../daemon/core/core.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
+import type { NodeAudits } from '../../daemon/node/audits/audits.ts'
 import { openCore } from '../../daemon/node/core.ts'
 import { trainingFacts } from '../../daemon/node/facts/training-facts.ts'
 import { openHeads } from '../../daemon/node/heads/open.ts'
@@ -39,7 +40,7 @@ import { createTrainedOn } from '../../daemon/trainer/trained-on.ts'
 import { type Alert, NO_PHASES } from '../../protocol/api/index.ts'
 import { setUp as openHost } from '../host/setup.ts'
 import { SimulatedDisk, type Survival } from '../store/simulated-disk.ts'
-import { openSimulatedAudits, openSimulatedRounds } from './audits.ts'
+import { AUDIT_SECONDS, openSimulatedAudits, openSimulatedRounds } from './audits.ts'
 import { type Checks, createChecks, hexOf, type Truth } from './checks.ts'
 import { authenticityOf, identityFrom, type Signatures } from './identity.ts'
 import { createLogLevel } from './log-level.ts'
@@ -81,6 +82,8 @@ export interface NodeOptions {
   settings?: Config
   /** Nobody is trusted but by `settings.swarm.trust`. */
   isPublic?: boolean
+  /** Processor time of an audit. */
+  auditSeconds?: number
 }
 
 /** An engine whose steps lead elsewhere. */
@@ -115,6 +118,9 @@ interface Living extends Life {
   skill(): Promise<number>
   alerts(): readonly Alert[]
   ladder: Ladder
+  auditCost: NodeAudits['cost']
+  /** How often weights of each stranger were taken. */
+  taken: ReadonlyMap<string, number>
   onGossip(from: string, data: Uint8Array): void
   answer(
     from: string,
@@ -124,7 +130,15 @@ interface Living extends Life {
 }
 
 export function createHonestNode(
-  { name, joined = new Set(), planted = {}, signatures, settings = config, isPublic = false }: NodeOptions,
+  {
+    name,
+    joined = new Set(),
+    planted = {},
+    signatures,
+    settings = config,
+    isPublic = false,
+    auditSeconds = AUDIT_SECONDS,
+  }: NodeOptions,
   { world, net, truth }: { world: World; net: Net; truth: Truth },
 ) {
   const random = world.random(`node ${name}`)
@@ -335,9 +349,11 @@ export function createHonestNode(
       },
     }
     const record = createTrainingRecord({}, { facts: () => trainingFacts(settings, { tasks }) })
-    let watchedHeads: Pick<Swarm, 'heads' | 'peers' | 'isPrivate' | 'receipts'> | undefined
+    let watchedHeads:
+      | Pick<Swarm, 'heads' | 'peers' | 'isPrivate' | 'receipts' | 'isKnown' | 'accuse'>
+      | undefined
     const audits = openSimulatedAudits(
-      { settings, self, restored: restored?.receipt },
+      { settings, self, restored: restored?.receipt, seconds: auditSeconds },
       {
         ...{ policy, plugins, disk: port, signer: identity.signer, now: clock.now },
         ...{ swarm: () => watchedHeads, monotonic: () => world.time, random: auditRandom.next },
@@ -476,6 +492,7 @@ export function createHonestNode(
           if (!heads.isJoined(group.author) && watchedCore.onForeignGroup(group)) changed.wake()
         },
         isUnknown: (author) => core.learner.isUnknown(author),
+        onAccusation: audits.accused,
         onUnneeded: (peer) => notices.unneeded(peer),
         onEvent(event) {
           journal.swarm(event)
@@ -523,6 +540,11 @@ export function createHonestNode(
       // Everybody takes everybody's weights, hostile nodes' too.
       isPrivate: !isPublic,
       receipts: exchange.receipts,
+      isKnown,
+      async accuse(accusation, proof) {
+        exchange.receipts.prove(proof)
+        await exchange.publisher.accuse(accusation)
+      },
       peers: () => exchange.records.all() as unknown as ReturnType<Swarm['peers']>,
       heads: {
         ...exchange.heads,
@@ -551,9 +573,17 @@ export function createHonestNode(
     )
     isDamaged = false
 
+    const taken = new Map<string, number>()
+    const watched: typeof heads = {
+      ...heads,
+      takeAudited(weights) {
+        taken.set(weights.author, (taken.get(weights.author) ?? 0) + 1)
+        heads.takeAudited(weights)
+      },
+    }
     const auditRounds = openSimulatedRounds(
       {
-        ...{ audits, heads, random: auditRandom.next, monotonic: () => world.time },
+        ...{ audits, heads: watched, random: auditRandom.next, monotonic: () => world.time },
         peers: () => [...net.neighbours(self)],
         onFailed(peer, message) {
           heads.refuse(peer)
@@ -633,6 +663,8 @@ export function createHonestNode(
       answer,
       alerts,
       ladder: audits.ladder,
+      auditCost: audits.cost,
+      taken,
     })
   }
 

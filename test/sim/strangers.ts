@@ -2,6 +2,7 @@
 // steps led elsewhere.
 
 import { peerName } from '../../protocol/text.ts'
+import { AUDIT_SECONDS } from './audits.ts'
 import type { Truth } from './checks.ts'
 import { createNet } from './net.ts'
 import { config, createHonestNode, type Forge } from './node.ts'
@@ -32,6 +33,8 @@ export interface StrangersOptions {
   weights?: 'trusted' | 'audited' | 'off'
   seconds?: number
   isVerbose?: boolean
+  /** Processor seconds of an audit, where a step takes 3.2; few make a test short. */
+  auditSeconds?: number
 }
 
 export interface StrangersCourse {
@@ -40,12 +43,26 @@ export interface StrangersCourse {
   /** The founder's skill every two virtual seconds, and its mean in the last minute. */
   skills: number[]
   end: number
-  /** Of each liar: forged steps until it was found, draws that it passed since the first, and whether it counts nothing. */
-  liars: { forged: number; draws: number; isFound: boolean; isOff: boolean; seconds: number }[]
+  /**
+   * Of each liar: forged steps until it was found, draws that it passed and times that its weights were taken since the first,
+   * and whether it counts nothing.
+   */
+  liars: {
+    forged: number
+    draws: number
+    taken: number
+    isFound: boolean
+    isOff: boolean
+    seconds: number
+  }[]
   /** Honest volunteers who were accused. */
   accused: number
   /** What each honest volunteer counts for at the end, and its draws. */
   rungs: { passed: number; weight: number }[]
+  /** When each of them that counted did so first, s. */
+  climbed: number[]
+  /** Processor time of the founder's audits, as a share. */
+  cost: number
 }
 
 export async function runStrangers({
@@ -56,6 +73,7 @@ export async function runStrangers({
   weights = 'audited',
   seconds = 600,
   isVerbose = false,
+  auditSeconds = AUDIT_SECONDS,
 }: StrangersOptions): Promise<StrangersCourse> {
   const world = createWorld({ seed })
   if (isVerbose) world.remember()
@@ -78,7 +96,7 @@ export async function runStrangers({
       }
       return said
     }
-  const common = { signatures: 'stand-in', isPublic: true } as const
+  const common = { signatures: 'stand-in', isPublic: true, auditSeconds } as const
   const settings = settingsOf()
   settings.swarm.weights = weights
   const founder = createHonestNode({ ...common, name: 'founder', settings }, { world, net, truth })
@@ -90,13 +108,25 @@ export async function runStrangers({
   })
   if (weights === 'trusted') settings.swarm.trust = volunteers.map(({ id }) => id)
   const skills: number[] = []
-  const found = forged.map(() => ({ forged: 0, draws: 0, isFound: false, isOff: false, seconds: 0 }))
-  const passed = forged.map(() => ({ atFirst: 0, now: 0 }))
+  const found = forged.map(() => ({
+    forged: 0,
+    draws: 0,
+    taken: 0,
+    isFound: false,
+    isOff: false,
+    seconds: 0,
+  }))
+  const passed = forged.map(() => ({ atFirst: 0, now: 0, taken: 0 }))
+  const climbed = new Map<string, number>()
   const accused = new Set<string>()
   const watch = async (): Promise<void> => {
     skills.push((await founder.living?.skill()) ?? 0)
     const list = founder.living?.ladder.list() ?? []
+    for (const { author, weight } of list)
+      if (weight > 0 && !climbed.has(author)) climbed.set(author, world.time / 1000)
+    const taken = (id: string): number => founder.living?.taken.get(id) ?? 0
     for (const [i, { id }] of volunteers.slice(honest).entries()) {
+      if (forged[i]!.first === 0) passed[i]!.taken = taken(id)
       const now = list.find(({ author }) => author === id)?.passed
       if (now === undefined) continue
       passed[i]!.now = now
@@ -113,6 +143,7 @@ export async function runStrangers({
         Object.assign(of, {
           ...{ isFound: true, forged: forged[i - honest]!.steps },
           draws: passed[i - honest]!.now - passed[i - honest]!.atFirst,
+          taken: taken(id) - passed[i - honest]!.taken,
           seconds: (world.time - forged[i - honest]!.first) / 1000,
         })
     }
@@ -136,6 +167,8 @@ export async function runStrangers({
     found[i]!.isOff = founder.living?.ladder.weight(id) === 0
   return {
     ...{ breaches: world.breaches, lines: world.lines, skills, liars: found, accused: accused.size },
+    climbed: volunteers.slice(0, honest).flatMap(({ id }) => climbed.get(id) ?? []),
+    cost: founder.living?.auditCost()?.share ?? 0,
     end: last.reduce((a, b) => a + b, 0) / last.length,
     rungs: volunteers
       .slice(0, honest)

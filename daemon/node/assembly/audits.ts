@@ -23,6 +23,10 @@ export async function openNodeAudits(
   const blobs = createBlobs({ directory: join(paths.audits, 'heads') }, { disk })
   const climbers = await openLadderRecord(policy.lineage, { database: started.home.database, log, blobs })
   const { now, monotonic, sleep, random } = machine
+  const processorSeconds = (): number => {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1e6
+  }
   return openAudits(
     { settings, paths, self, restored: restored?.receipt, threads: 1, climbers },
     {
@@ -33,11 +37,11 @@ export async function openNodeAudits(
         disk,
         log,
         phases,
-        closers: started.closers,
         now,
         monotonic,
         sleep,
         random,
+        processorSeconds,
       },
       ...{ signer: identity.signer, swarm: () => late.swarm, mayWrite: limits.mayWrite },
       // Nobody is followed before the node learns.

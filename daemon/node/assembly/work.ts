@@ -35,6 +35,7 @@ export async function startWork(context: NodeContext, parts: Parts) {
       {
         ...{ identity, tasks, model: models.model, policy, plugins: host, core, journal, changed, log },
         ...{ closers, pool, clock: { now, after }, random, isJoined: heads.isJoined },
+        onAccusation: parts.audits.accused,
       },
     ),
   )

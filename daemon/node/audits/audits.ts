@@ -5,31 +5,39 @@ import { type AuditedStep, type AuditRequest, type AuditResult, count } from '..
 import { WaggleError } from '../../../protocol/errors.ts'
 import { peerName } from '../../../protocol/text.ts'
 import type { Receipt, ReceiptStep } from '../../../protocol/wire/index.ts'
-import { type AuditParts, auditStep, type Verdict } from '../../trainer/audit/audit.ts'
-import { isHeadOf } from '../../trainer/audit/head.ts'
-import { vectorIn } from '../../trainer/audit/state.ts'
-import { toVector } from '../../trainer/heads/vector.ts'
+import type { Verdict } from '../../trainer/audit/audit.ts'
+import type { AuditBudget } from '../../trainer/audit/budget.ts'
 import { type AuditsOptions, type AuditsParts, MAX_VALUES } from './contract.ts'
 import { type FollowParts, follow } from './follow.ts'
+import { createJudge, type Judge } from './judge.ts'
 import { createOwnReceipts, type OwnReceipts } from './own-receipts.ts'
+import type { Told } from './proofs.ts'
 
 export interface NodeAudits extends Pick<OwnReceipts, 'recorder' | 'receipt' | 'joined' | 'made'> {
   /** Audits steps of a peer's receipt, or of this node's own: one at random, or all. Rejects if there is no receipt. */
   audit(request: AuditRequest, signal?: AbortSignal): Promise<AuditResult>
   /** The stranger to follow now, of these. */
   nextStranger(strangers: readonly string[]): string | undefined
-  /** Audits a step of a stranger, and hands on its weights if they may count. Whether a step was computed again. */
+  /** Whether the budget is for an audit now. */
+  draws: AuditBudget['draws']
+  /** What audits cost. */
+  cost: AuditBudget['info']
+  /** Looks at a stranger's steps and, if it is drawn, audits one and hands on its weights if they may count. */
   follow(peer: string, parts: Pick<FollowParts, 'newest' | 'take' | 'onFailed' | 'log'>): Promise<boolean>
+  accused: Judge['accused']
+  nextAccusation: Judge['next']
+  check: Judge['check']
+  /** Says again whom it accuses, if that is due. */
+  repeat(): void
 }
-
-type Bytes = AuditParts['bytes']
 
 export function createNodeAudits(options: AuditsOptions, parts: AuditsParts): NodeAudits {
   const { self, lineage, layout } = options
-  const { swarm, phases } = parts
+  const { swarm, phases, proofs, monotonic } = parts
   const own = createOwnReceipts(options, parts)
+  const judge = createJudge(options, parts)
 
-  const receiptOf = async (peer: string | undefined): Promise<{ receipt: Receipt; bytes: Bytes }> => {
+  const receiptOf = async (peer: string | undefined): Promise<Told> => {
     if (peer === undefined || peer === self) {
       const offered = own.offer()
       if (offered) return { receipt: { ...offered, author: self, createdAt: parts.now() }, bytes: own.bytes }
@@ -42,11 +50,7 @@ export function createNodeAudits(options: AuditsOptions, parts: AuditsParts): No
     }
     const receipts = swarm()?.receipts
     const found = await receipts?.ask(peer, lineage)
-    if (receipts && found)
-      return {
-        receipt: found.receipt,
-        bytes: (hash, size) => receipts.fetch(peer, { hash, size }),
-      }
+    if (receipts && found) return { ...found, bytes: (hash, size) => receipts.fetch(peer, { hash, size }) }
     throw new WaggleError('E_PEER', `${peerName(peer)} has no receipt for this model`, {
       hint: 'It must be connected, train the same model, and have swarm.audits = true.',
     })
@@ -56,35 +60,46 @@ export function createNodeAudits(options: AuditsOptions, parts: AuditsParts): No
     ...{ recorder: own.recorder, receipt: own.receipt, joined: own.joined },
 
     async made(head) {
-      if (options.follows()) parts.ownHeads.add(head.bytes)
+      if (options.follows()) {
+        parts.ownHeads.add(head.bytes)
+        await parts.keepHead(head.bytes, parts.ownHeads.names())
+      }
       await own.made(head)
     },
 
-    nextStranger: (strangers) => parts.ladder.next(strangers, parts.monotonic()),
+    ...{ draws: parts.budget.draws, cost: parts.budget.info },
+    nextStranger: (strangers) => parts.ladder.next(strangers, monotonic()),
 
     follow: (peer, heads) =>
       follow(
         peer,
         { lineage, values: layout.size },
         {
-          ...{ ...parts, ...heads },
-          audit: (step, receipt, bytes) =>
-            auditOne({ receipt, step, bytes }, options, { ...parts, uniform: parts.random }),
+          ...parts,
+          ...heads,
+          draws: parts.budget.draws,
+          audit: (told, step) => judge.step(told, step, parts.random),
         },
       ),
 
+    accused: judge.accused,
+    nextAccusation: judge.next,
+    repeat: () => proofs.repeat(monotonic()),
+    check: judge.check,
+
     audit: ({ peer, all = false }, signal) =>
       phases.run('audit', { unit: 'steps' }, async (at) => {
-        const { receipt, bytes } = await receiptOf(peer)
+        const told = await receiptOf(peer)
+        const { receipt } = told
         const { steps } = receipt
         const drawn = all ? steps : steps.slice(Math.floor(parts.random() * steps.length)).slice(0, 1)
         const audited: AuditedStep[] = []
         for (const [i, step] of drawn.entries()) {
           at(i, drawn.length)
           signal?.throwIfAborted()
-          audited.push(describe(step, receipt, await auditOne({ receipt, step, bytes }, options, parts)))
+          audited.push(describe(step, receipt, await judge.step(told, step)))
         }
-        const head = await auditHead({ receipt, bytes }, options, parts)
+        const head = await judge.head(told)
         const hasFailed = head === 'failed' || audited.some(({ outcome }) => outcome === 'failed')
         if (receipt.author !== self && hasFailed) swarm()?.receipts.blame(receipt.author)
         return {
@@ -94,43 +109,6 @@ export function createNodeAudits(options: AuditsOptions, parts: AuditsParts): No
         }
       }),
   }
-}
-
-/** What fails on this side is no fault of the author's. */
-async function auditOne(
-  { receipt, step, bytes }: { receipt: Receipt; step: ReceiptStep; bytes: Bytes },
-  { layout, method, learningRate, maxTokens, auditor }: AuditsOptions,
-  parts: AuditsParts,
-): Promise<Verdict> {
-  const options = {
-    ...{ layout, method: method(), learningRate: learningRate() },
-    ...{ maxTokens: maxTokens(), build: auditor() },
-  }
-  try {
-    return await auditStep({ receipt, step }, options, { ...parts, bytes })
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    return { outcome: 'unauditable', why: `it could not be computed here: ${why}` }
-  }
-}
-
-async function auditHead(
-  { receipt: { head }, bytes }: { receipt: Receipt; bytes: Bytes },
-  { layout }: AuditsOptions,
-  { policy }: AuditsParts,
-): Promise<AuditResult['head']> {
-  if (!head) return undefined
-  const size = 4 * layout.size
-  const fetched = [
-    await bytes(head.weights, size),
-    head.lost === undefined ? undefined : await bytes(head.lost, size),
-  ]
-  if (!fetched[0] || (head.lost !== undefined && !fetched[1])) return 'unserved'
-  const [weights, lost] = fetched.map((some) => some && vectorIn(some, layout.size))
-  if (!weights || (head.lost !== undefined && !lost)) return 'failed'
-  return isHeadOf(head.hash, { weights, lost, origin: toVector(layout, policy.initial) })
-    ? 'passed'
-    : 'failed'
 }
 
 function describe(step: ReceiptStep, { steps }: Receipt, verdict: Verdict): AuditedStep {

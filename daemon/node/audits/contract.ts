@@ -6,10 +6,12 @@ import type { LivePolicy } from '../../policy/live-policy.ts'
 import type { Blobs } from '../../store/blobs.ts'
 import type { Swarm } from '../../swarm/index.ts'
 import type { AuditParts } from '../../trainer/audit/audit.ts'
+import type { AuditBudget } from '../../trainer/audit/budget.ts'
 import type { Ladder } from '../../trainer/audit/ladder.ts'
 import type { Method } from '../../trainer/audit/method.ts'
 import type { OwnHeads } from '../../trainer/audit/own-heads.ts'
 import type { Layout } from '../../trainer/heads/vector.ts'
+import type { Proofs } from './proofs.ts'
 
 /** A node that trains more makes no receipts: a state of so many takes 192 MB. */
 export const MAX_VALUES = 16e6
@@ -37,12 +39,16 @@ export interface AuditsOptions {
 
 export interface AuditsParts extends Omit<AuditParts, 'bytes'> {
   policy: Pick<LivePolicy, 'trainer' | 'initial'>
-  swarm(): Pick<Swarm, 'receipts'> | undefined
+  swarm(): Pick<Swarm, 'receipts' | 'isKnown'> | undefined
   signer: Signer
   blobs: Blobs
   /** Strangers whose weights may be averaged. */
   ladder: Ladder
   ownHeads: OwnHeads
+  /** Keeps it over a kill. `names`: SHA-256 of all that are to be kept. Never rejects. */
+  keepHead(head: Uint8Array, names: readonly string[]): Promise<void>
+  proofs: Proofs
+  budget: AuditBudget
   phases: Pick<Phases, 'run'>
   random(): number
   now(): number

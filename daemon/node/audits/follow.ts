@@ -11,13 +11,16 @@ import type { OwnHeads } from '../../trainer/audit/own-heads.ts'
 import { vectorIn } from '../../trainer/audit/state.ts'
 import type { AuditedWeights } from '../../trainer/heads/join.ts'
 import type { Vector } from '../../trainer/heads/vector.ts'
+import type { FetchBytes, Told } from './proofs.ts'
 
 export interface FollowParts {
   ladder: Ladder
   ownHeads: Pick<OwnHeads, 'get'>
   swarm(): Pick<Swarm, 'receipts'> | undefined
+  /** Whether the budget is for an audit now. */
+  draws(): boolean
   /** Computes the step again. */
-  audit(step: ChainStep['step'], receipt: Receipt, bytes: FetchBytes): Promise<Verdict>
+  audit(told: Told, step: ChainStep['step']): Promise<Verdict>
   /** This node's weights now, with which what comes is compared. */
   newest(): Vector | undefined
   take(weights: AuditedWeights): void
@@ -26,8 +29,6 @@ export interface FollowParts {
   monotonic(): number
   log(message: string): void
 }
-
-type FetchBytes = (hash: string, size: number) => Promise<Uint8Array | undefined>
 
 /** One look at the stranger: whether a step was computed again. `values`: of the model. */
 export async function follow(
@@ -38,10 +39,11 @@ export async function follow(
   const { ladder, monotonic } = parts
   const receipts = parts.swarm()?.receipts
   const beside = parts.newest()
-  const receipt = (await receipts?.ask(peer, lineage))?.receipt
-  if (!receipts || !receipt) return false
-  const drawing = ladder.draw(receipt, monotonic())
-  if (drawing === 'waits') return false
+  const told = await receipts?.ask(peer, lineage)
+  if (!receipts || !told) return false
+  const { receipt } = told
+  const drawing = ladder.look(receipt, parts.draws, monotonic())
+  if (drawing === 'waits' || drawing === 'seen') return false
   const broke = (why: string): void => {
     ladder.broke(peer, monotonic())
     parts.log(`the weights of ${peerName(peer)} are not averaged: ${why}`)
@@ -65,7 +67,7 @@ export async function follow(
     broke(`before step ${step.version}, ${link}`)
     return false
   }
-  const verdict = await parts.audit(step, receipt, bytes)
+  const verdict = await parts.audit({ ...told, bytes }, step)
   if (verdict.outcome !== 'passed') {
     const why = `step ${step.version}: ${'what' in verdict ? verdict.what : verdict.why}`
     broke(`${verdict.outcome}, ${why}`)

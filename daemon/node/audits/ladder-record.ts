@@ -1,6 +1,5 @@
 // Keeps in the home which strangers are followed, and the heads of this node that they may have averaged, so that a restart
-// costs nobody what it has earned. After a kill the heads are missing, and chains that had them break. A record that
-// cannot be read, or is of another lineage, counts as none.
+// or a kill costs nobody what it has earned. A record that cannot be read, or is of another lineage, counts as none.
 
 import { z } from 'zod'
 import type { Blobs } from '../../store/blobs.ts'
@@ -34,8 +33,8 @@ export interface LadderRecord {
   climbers: readonly Climber[]
   heads: readonly Uint8Array[]
   save(climbers: readonly Climber[]): void
-  /** When the node stops. */
-  close(heads: readonly Uint8Array[]): Promise<void>
+  /** This node made a head. `names`: SHA-256 of all that are kept, the oldest first. */
+  keep(head: Uint8Array, names: readonly string[]): Promise<void>
 }
 
 export async function openLadderRecord(
@@ -47,8 +46,8 @@ export async function openLadderRecord(
   const kept = stored && read(stored)
   if (stored && !kept) log('warn', 'the record of strangers that were audited was damaged; it begins anew')
   const old = kept?.lineage === lineage ? kept : undefined
-  let now: Pick<z.infer<typeof record>, 'heads'> & { climbers: readonly Climber[] } = {
-    ...{ climbers: old?.climbers ?? [], heads: [] },
+  let now: { climbers: readonly Climber[]; heads: readonly string[] } = {
+    ...{ climbers: old?.climbers ?? [], heads: old?.heads ?? [] },
   }
   const write = (): void => void state.write(KEY, Buffer.from(JSON.stringify({ lineage, ...now })))
   const heads = await Promise.all((old?.heads ?? []).map((name) => blobs.get(name)))
@@ -59,12 +58,11 @@ export async function openLadderRecord(
       now = { ...now, climbers }
       write()
     },
-    async close(newest) {
-      if (now.climbers.length === 0) return
-      const names = await Promise.all(newest.map((bytes) => blobs.put(bytes)))
-      await blobs.keepOnly(new Set(names))
+    async keep(head, names) {
+      await blobs.put(head)
       now = { ...now, heads: names }
       write()
+      await blobs.keepOnly(new Set(names))
     },
   }
 }

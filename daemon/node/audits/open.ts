@@ -1,6 +1,6 @@
 // Connects audits to the config, the models and the plugins: how this node learns, and an engine to compute steps again.
 
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { VERSION } from '../../../protocol/package.ts'
 import type { Task } from '../../../protocol/plugin/index.ts'
 import type { Paths } from '../../config/paths.ts'
@@ -10,9 +10,11 @@ import { createPluginHost } from '../../host/host.ts'
 import { createPluginFiles } from '../../host/plugin-files.ts'
 import type { LivePolicy } from '../../policy/live-policy.ts'
 import { createBlobs } from '../../store/blobs.ts'
-import type { Disk } from '../../store/disk.ts'
+import { type Disk, explainErrno } from '../../store/disk.ts'
 import type { Log } from '../../store/log.ts'
+import type { Swarm } from '../../swarm/index.ts'
 import type { AuditParts } from '../../trainer/audit/audit.ts'
+import { createAuditBudget } from '../../trainer/audit/budget.ts'
 import { createLadder } from '../../trainer/audit/ladder.ts'
 import type { Method } from '../../trainer/audit/method.ts'
 import { createOwnHeads } from '../../trainer/audit/own-heads.ts'
@@ -22,12 +24,12 @@ import { layoutOf, toVector, type Vector } from '../../trainer/heads/vector.ts'
 import type { Odds } from '../../trainer/sharing/typicality.ts'
 import { PLUGINS, TASKS } from '../../wiring/built-in.ts'
 import { hostOptions } from '../../wiring/plugin-config.ts'
-import type { Closers } from '../begin.ts'
 import { optimizerOf } from '../core.ts'
 import type { Models } from '../policy/models.ts'
 import { createNodeAudits, type NodeAudits } from './audits.ts'
 import type { AuditsParts } from './contract.ts'
 import type { LadderRecord } from './ladder-record.ts'
+import { createProofs } from './proofs.ts'
 
 interface OpenAuditsOptions {
   settings(): Config
@@ -41,8 +43,8 @@ interface OpenAuditsOptions {
   climbers: LadderRecord
 }
 
-interface OpenAuditsParts
-  extends Pick<AuditsParts, 'swarm' | 'signer' | 'phases' | 'random' | 'now' | 'monotonic'> {
+interface OpenAuditsParts extends Pick<AuditsParts, 'signer' | 'phases' | 'random' | 'now' | 'monotonic'> {
+  swarm(): Swarm | undefined
   policy: LivePolicy
   models: Pick<Models, 'model' | 'plan'>
   /** All tasks that this node could train on. */
@@ -52,7 +54,8 @@ interface OpenAuditsParts
   sleep(ms: number, signal: AbortSignal): Promise<void>
   /** See Learner. */
   odds(): Odds
-  closers: Closers
+  /** Of this process since its start. */
+  processorSeconds(): number
   /** Whether limits allow writing what the user did not ask for. */
   mayWrite(): boolean
 }
@@ -62,7 +65,18 @@ const LARGER = 8
 
 export function openAudits(
   { settings, paths, self, restored, threads, climbers }: OpenAuditsOptions,
-  { policy, models, known, disk, log, sleep, mayWrite, odds, closers, ...parts }: OpenAuditsParts,
+  {
+    policy,
+    models,
+    known,
+    disk,
+    log,
+    sleep,
+    mayWrite,
+    odds,
+    processorSeconds,
+    ...parts
+  }: OpenAuditsParts,
 ): NodeAudits {
   const { model, plan } = models
   const layout = layoutOf(policy.spec)
@@ -84,6 +98,7 @@ export function openAudits(
     }
   }
 
+  const budget = createAuditBudget({}, { processorSeconds, random: parts.random })
   const recompute: AuditParts['recompute'] = async (step) => {
     const { estimator, corrections } = hostOptions(settings(), known)
     const files = createPluginFiles({ base: dirname(paths.config), plugins: paths.plugins })
@@ -97,16 +112,21 @@ export function openAudits(
       { kind: settings().engine.kind, device: 'cpu', threads, microBatchTokens, checkpointing },
       1,
     )
+    const began = { wall: parts.monotonic() / 1000, processor: processorSeconds() }
     try {
       const { spec, initial } = policy
       return await recomputeStep(step, {
         ...{ engine: engine!, spec, layout, base: model.digest, frozen: model.weights, initial, plugins },
       })
     } finally {
+      // It has one thread, and others work meanwhile.
+      const passed = parts.monotonic() / 1000 - began.wall
+      budget.spent(Math.min(passed, processorSeconds() - began.processor))
       await Promise.all([engine!.close(), plugins.close()])
     }
   }
 
+  const warn = (message: string): void => log('warn', message)
   const origin = (): Vector => toVector(layout, policy.initial)
   const ownHeads = createOwnHeads({ origin })
   for (const bytes of climbers.heads) ownHeads.add(bytes)
@@ -115,7 +135,6 @@ export function openAudits(
     { hasHead: ownHeads.has, odds, random: parts.random, onChange: climbers.save },
   )
 
-  closers.add(() => climbers.close(ownHeads.list()))
   return createNodeAudits(
     {
       ...{ layout, self, restored, lineage: policy.lineage },
@@ -132,8 +151,18 @@ export function openAudits(
     },
     {
       ...parts,
-      ...{ policy, ladder, ownHeads },
+      ...{ policy, ladder, ownHeads, budget },
+      async keepHead(head, names) {
+        if (mayWrite())
+          await climbers
+            .keep(head, names)
+            .catch((error) => warn(`a head was not kept: ${explainErrno(error)}`))
+      },
       blobs: createBlobs({ directory: paths.audits }, { disk }),
+      proofs: createProofs({
+        ...{ swarm: parts.swarm, mayWrite, monotonic: parts.monotonic, log: warn },
+        blobs: createBlobs({ directory: join(paths.audits, 'proofs') }, { disk }),
+      }),
       findTask: (name, version) =>
         builtIn.has(name) ? known.find((one) => one.name === name && one.version === version) : undefined,
       encodePrompt: model.tokenizer.encodePrompt,
@@ -143,7 +172,7 @@ export function openAudits(
           : undefined,
       pause: () => new Promise(setImmediate),
       recompute,
-      log: (message) => log('warn', message),
+      log: warn,
     },
   )
 }

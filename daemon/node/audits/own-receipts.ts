@@ -24,7 +24,7 @@ export interface OwnReceipts {
   made(head: { bytes: Uint8Array; weights: Vector }): Promise<void>
   /** As a peer would get it; undefined before the first step. The bytes behind it stay until the next call. */
   offer(): Omit<Receipt, 'author' | 'createdAt'> | undefined
-  bytes(hash: string): Promise<Uint8Array | undefined>
+  bytes(hash: string): Promise<Uint8Array<ArrayBuffer> | undefined>
 }
 
 const CHANGED = 'its settings were changed while it was made'
@@ -51,7 +51,7 @@ export function createOwnReceipts(options: AuditsOptions, parts: AuditsParts): O
   const whole = (recorded: Recorded | undefined): Omit<Receipt, 'author' | 'createdAt'> | undefined =>
     recorded && { ...{ lineage, method: ledgerMethod!, build: options.build() }, ...recorded }
   const offer = (): Omit<Receipt, 'author' | 'createdAt'> | undefined => whole(current().offer())
-  const bytes = async (hash: string): Promise<Uint8Array | undefined> => current().bytes(hash)
+  const bytes = (hash: string) => current().bytes(hash)
   const source = { bytes, offer: (wanted: string) => (wanted === lineage ? offer() : undefined) }
 
   /** The last trouble, which is told once. */

@@ -48,7 +48,7 @@ export interface HeadsParts extends Omit<AskingParts, 'isOut'>, TrialParts {
   /** Peers' weights have done harm: training has to go back to a checkpoint of that version or before. */
   alarm(message: string, goodAt: number): void
   /** What receipts say of heads (../audits). */
-  audits?: Pick<NodeAudits, 'joined' | 'made'> | undefined
+  audits?: Pick<NodeAudits, 'joined' | 'made' | 'cost'> | undefined
 }
 
 export interface NodeHeads {
@@ -286,6 +286,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       if (!isOn()) return undefined
       const { in: bytesIn, out: bytesOut } = parts.swarm()?.heads.bytes ?? { in: 0, out: 0 }
       const mostPerHour = parts.mostPerHour()
+      const audits = parts.audits?.cost()
       return {
         ...{ lineage: policy.lineage, size: exchange.size, exchanges, bytesIn, bytesOut },
         refused: asking.refused,
@@ -293,6 +294,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
         peers: here().map(({ author, version, own, at, isClipped }) => ({
           ...{ peer: author, version, groups: own, at, isClipped },
         })),
+        ...(audits && { audits }),
         ...(mostPerHour > 0 && { limit: { mostPerHour, held: parts.swarm()?.heads.held ?? 0 } }),
         ...(trials.newest && { trial: trials.newest }),
         ...(trials.trying && { trying: trials.trying }),

@@ -18,7 +18,7 @@ export type Reading = { steps: readonly ChainStep[] } | { broken: string }
 /** Shares that may be added between two steps: standing where a peer stands, and one average. */
 const MOST_SHARES = 2
 
-const keyOf = ({ steps, weights, moments }: StateHashes): string => `${steps} ${weights} ${moments}`
+export const keyOf = ({ steps, weights, moments }: StateHashes): string => `${steps} ${weights} ${moments}`
 
 /** The receipt's steps that no known state is the end of. `hasHead`: whether this node still has the head of that hash. */
 export function readChain(

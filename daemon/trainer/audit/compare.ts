@@ -62,6 +62,11 @@ function relative(apart: number, length: number): number {
 /** Larger differences are not rounding. */
 export const TOLERANCE: Omit<Difference, 'cosine'> = { movement: 0.005, first: 0.001, second: 0.001 }
 
+/** How many times the tolerance the largest difference is. */
+export function timesTolerated({ movement, first, second }: Difference): number {
+  return Math.max(movement / TOLERANCE.movement, first / TOLERANCE.first, second / TOLERANCE.second)
+}
+
 /** What differs too much; undefined if nothing does. */
 export function excess(difference: Difference): string | undefined {
   const { cosine, movement, first, second } = difference

@@ -1,6 +1,6 @@
-// Strangers whose weights may be averaged. A stranger's steps must form a chain (chain.ts). It signs a receipt of its newest
-// steps; then one of those that are new is drawn, and only if that one is computed again does the chain go on to the
-// receipt's end. Whoever forges a share f of its steps passes k draws in a row with a chance of (1 - f)^k. So after k
+// Strangers whose weights may be averaged. A stranger's steps must form a chain (chain.ts), at which this node looks often. It
+// signs a receipt of its newest steps; then, at a look that is drawn (budget.ts), one of those that are new is drawn, and the
+// chain goes on to the receipt's end only if that one is computed again. Whoever forges a share f of its steps passes k draws in a row with a chance of (1 - f)^k. So after k
 // draws f = 1 - 0.01^(1/k) can be ruled out with 99 %, and the stranger's weights count 1 - f of what they would. All
 // strangers together share what one newcomer counts for. The tokens of the batches that were drawn must also look as if the
 // stranger's policy had written them (../sharing/typicality.ts), or right answers could carry a mark.
@@ -12,7 +12,7 @@
 
 import type { Receipt, StateHashes } from '../../../protocol/wire/index.ts'
 import { type Evidence, type Odds, reviewed, type Typicality, untested } from '../sharing/typicality.ts'
-import { type ChainStep, readChain } from './chain.ts'
+import { type ChainStep, keyOf, readChain } from './chain.ts'
 
 export interface LadderOptions {
   /** The state of version 0. */
@@ -34,10 +34,15 @@ export interface Ladder {
   /** The stranger to look at next, of those that are connected; undefined if there is none. `now`: monotonic ms. */
   next(strangers: readonly string[], now: number): string | undefined
   /**
-   * Reads a signed receipt, and says which step to compute again. `waits`: there are too few new steps for a draw. If the
-   * chain is broken, the author has nothing any more.
+   * Reads a signed receipt, and says which step to compute again, if one is to be: `draws` is asked where it could. `waits`:
+   * there are too few new steps. `seen`: the chain goes on without a draw. If the chain is broken, the author has nothing
+   * any more.
    */
-  draw(receipt: Receipt, now: number): { drawn: ChainStep } | { broken: string } | 'waits'
+  look(
+    receipt: Receipt,
+    draws: () => boolean,
+    now: number,
+  ): { drawn: ChainStep } | { broken: string } | 'waits' | 'seen'
   /** The step that was drawn from this receipt was computed again; `evidence`: where the tokens of its batch lie. */
   passed(receipt: Receipt, evidence: Evidence): void
   /** It was not, for whatever reason. */
@@ -46,7 +51,7 @@ export interface Ladder {
   isKnown(weights: string, receipt: Receipt): boolean
   /** 0 to 1: how much the author's weights count, of what one newcomer does. */
   weight(author: string): number
-  /** Of those who have passed a draw. */
+  /** Of those who are followed. */
   list(): { author: string; passed: number; likeness: Typicality['likeness']; weight: number }[]
 }
 
@@ -55,12 +60,14 @@ const LEAST_STEPS = 4
 /** Draws after which a stranger's weights count at all: half of its steps could be forged with a chance of 3 %. */
 const LEAST_DRAWS = 5
 const DOUBT = 0.01
-/** Strangers who are followed at a time: each costs an audit, which takes as long as a step, for every 16 of its steps. */
+/** Strangers who are followed at a time: they share what audits may cost. */
 const MOST = 2
 /** A chain that broke, or never began, is looked at again after so many ms. */
 const AGAIN_MS = 10 * 60_000
 const MAX_STATES = 128
 const MAX_LOST = 256
+
+const begun = (): Omit<Climber, 'author'> => ({ passed: 0, states: [], typicality: untested() })
 
 export function createLadder(
   { first, restored = [] }: LadderOptions,
@@ -82,6 +89,8 @@ export function createLadder(
   /** By author: when its chain broke. */
   const lost = new Map<string, number>()
   let wasNew = false
+  /** Of the climbers. */
+  let present: ReadonlySet<string> = new Set()
   const knownOf = (author: string): StateHashes[] => [first, ...(climbers.get(author)?.states ?? [])]
   const broke = (author: string, now: number): void => {
     if (climbers.delete(author)) onChange([...climbers.values()])
@@ -94,10 +103,24 @@ export function createLadder(
     return passed < LEAST_DRAWS || typicality?.likeness !== 'matched' ? 0 : DOUBT ** (1 / passed)
   }
 
+  const hasPlace = (author: string): boolean =>
+    climbers.has(author) || climbers.size < MOST || present.size < climbers.size
+  const goOn = ({ author, steps }: Receipt, { states, ...earned }: Omit<Climber, 'author'>): void => {
+    const known = new Map(
+      [...states, ...steps.flatMap(({ before, after }) => [before, after])].map((one) => [keyOf(one), one]),
+    )
+    // In the place of one who left, if there is none left.
+    if (!climbers.has(author) && climbers.size >= MOST)
+      climbers.delete([...climbers.keys()].find((one) => !present.has(one)) ?? climbers.keys().next().value!)
+    climbers.set(author, { author, ...earned, states: [...known.values()].slice(-MAX_STATES) })
+    onChange([...climbers.values()])
+  }
+
   return {
     next(strangers, now) {
       // The one that was looked at longest ago; whoever has a place keeps it.
       const followed = [...climbers.keys()].filter((author) => strangers.includes(author))
+      present = new Set(followed)
       const others = strangers.filter(
         (author) =>
           !climbers.has(author) && !(now - (lost.get(author) ?? Number.NEGATIVE_INFINITY) < AGAIN_MS),
@@ -114,27 +137,24 @@ export function createLadder(
       return chosen
     },
 
-    draw(receipt, now) {
+    look(receipt, draws, now) {
       const reading = readChain(receipt, knownOf(receipt.author), hasHead)
       if ('broken' in reading) {
         broke(receipt.author, now)
         return reading
       }
       const { steps } = reading
-      return steps.length < LEAST_STEPS ? 'waits' : { drawn: steps[Math.floor(random() * steps.length)]! }
+      if (steps.length < LEAST_STEPS) return 'waits'
+      if (draws()) return { drawn: steps[Math.floor(random() * steps.length)]! }
+      if (!hasPlace(receipt.author)) return 'waits'
+      goOn(receipt, climbers.get(receipt.author) ?? begun())
+      return 'seen'
     },
 
     passed(receipt, evidence) {
       const { author } = receipt
-      const before = climbers.get(author) ?? { passed: 0, states: [], typicality: untested() }
-      const { passed, states } = before
-      const typicality = reviewed(before.typicality, evidence, odds())
-      const added = receipt.steps.flatMap(({ before, after }) => [before, after])
-      // In the place of one who left, if there is none left.
-      if (!climbers.has(author) && climbers.size >= MOST) climbers.delete(climbers.keys().next().value!)
-      const newest = [...states, ...added].slice(-MAX_STATES)
-      climbers.set(author, { author, passed: passed + 1, states: newest, typicality })
-      onChange([...climbers.values()])
+      const { passed, states, typicality } = climbers.get(author) ?? begun()
+      goOn(receipt, { passed: passed + 1, states, typicality: reviewed(typicality, evidence, odds()) })
     },
 
     broke,

@@ -9,8 +9,8 @@ export interface OwnHeads {
   has(hash: string): boolean
   /** As weights. */
   get(hash: string): Vector | undefined
-  /** Oldest first. */
-  list(): Uint8Array[]
+  /** SHA-256 of each, oldest first. */
+  names(): string[]
 }
 
 /** A stranger averages a head within a minute or two; its receipt names the step that follows for as long. */
@@ -31,6 +31,6 @@ export function createOwnHeads({ origin }: { origin(): Vector }): OwnHeads {
       const bytes = heads.get(hash)
       return bytes && unpackBeside(origin(), bytes)
     },
-    list: () => [...heads.values()],
+    names: () => [...heads.keys()],
   }
 }

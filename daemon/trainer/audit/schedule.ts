@@ -1,28 +1,18 @@
-// When a node audits a peer, and whom: at random, and the sooner the less was seen of a peer. It has no clock; the caller says
-// what an audit took.
-
-export interface AuditScheduleOptions {
-  /** Largest share of a processor's time that audits may take. */
-  share?: number
-  /** Audits are at least so far apart, in ms. */
-  leastMs?: number
-}
+// Whom of its peers a node looks at, and how often at most: at random, and the sooner the less was seen of a peer. Whether it
+// computes a step again is drawn in budget.ts. It has no clock.
 
 export interface AuditSchedule {
-  /** The peer among these to audit now; undefined while there is none, or the last audit was too recent. `now`: monotonic ms. */
+  /** The peer among these to look at now; undefined while there is none, or the last look was too recent. `now`: monotonic ms. */
   next(peers: readonly string[], now: number): string | undefined
-  /** An audit has ended. `seconds`: what it took. `isPassed`: whether it proved a step. */
-  ended(peer: string, done: { seconds: number; isPassed: boolean }, now: number): void
+  /** It was looked at. `isPassed`: whether that proved a step. */
+  ended(peer: string, done: { isPassed: boolean }, now: number): void
 }
 
-/** A twentieth. */
-const SHARE = 0.05
-/** A peer without a receipt costs next to nothing, and is asked again later. */
-const LEAST_MS = 10_000
 const MAX_PEERS = 1024
 
 export function createAuditSchedule(
-  { share = SHARE, leastMs = LEAST_MS }: AuditScheduleOptions,
+  /** Looks are at least so far apart. */
+  { leastMs }: { leastMs: number },
   { random }: { random(): number },
 ): AuditSchedule {
   /** Audits that a peer has passed. */
@@ -38,8 +28,8 @@ export function createAuditSchedule(
         return left < 0
       })
     },
-    ended(peer, { seconds, isPassed }, now) {
-      free = now + Math.max(leastMs, (1000 * seconds) / share)
+    ended(peer, { isPassed }, now) {
+      free = now + leastMs
       if (!isPassed) return
       const count = (passed.get(peer) ?? 0) + 1
       passed.delete(peer)

@@ -60,9 +60,10 @@ export function bytesOf({ buffer, byteOffset, byteLength }: Vector): Uint8Array 
   return new Uint8Array(buffer, byteOffset, byteLength)
 }
 
-/** A copy, aligned; undefined if it is not so many floats, or one is not finite. */
-export function vectorIn(bytes: Uint8Array, values: number): Vector | undefined {
+/** The same memory if it is aligned, else a copy. Undefined if it is not so many floats, or one is not finite. */
+export function vectorIn(bytes: Uint8Array<ArrayBuffer>, values: number): Vector | undefined {
   if (bytes.length !== 4 * values) return undefined
-  const vector = new Float32Array(Uint8Array.from(bytes).buffer)
+  const { buffer, byteOffset } = bytes.byteOffset % 4 === 0 ? bytes : Uint8Array.from(bytes)
+  const vector = new Float32Array(buffer, byteOffset, values)
   return vector.every(Number.isFinite) ? vector : undefined
 }

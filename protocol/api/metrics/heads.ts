@@ -44,6 +44,13 @@ export const HEAD_METRICS: readonly Metric[] = [
         { labels: { direction: 'out' }, value: s.heads.bytesOut },
       ],
   ),
+  counter(
+    'audits_seconds',
+    'audits_processor_seconds',
+    's',
+    'Processor time of audits',
+    (s) => s.heads?.audits?.seconds,
+  ),
   {
     ...gauge(
       'taught_weight',

@@ -20,6 +20,8 @@ export interface HeadsInfo {
   trying?: HeadTrying
   /** Peers whose weights it does not take for a while. */
   out: string[]
+  /** What audits of peers' steps have cost since this process started: processor time, and its share of the node's. */
+  audits?: { seconds: number; share: number }
   /** The limit on weights, absent if there is none. */
   limit?: WeightsLimit
 }

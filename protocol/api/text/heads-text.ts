@@ -16,11 +16,12 @@ export function averagedText({ peers }: Pick<HeadsInfo, 'peers'>): string {
 
 /** The same with traffic, and how it caught up. */
 export function headsText(heads: HeadsInfo): string {
-  const { bytesIn, bytesOut, refused, trial, trying, limit } = heads
+  const { bytesIn, bytesOut, refused, trial, trying, limit, audits } = heads
   return [
     averagedText(heads),
     `in ${bytes(bytesIn)}, out ${bytes(bytesOut)}`,
     ...(refused > 0 ? [`${count(refused)} refused`] : []),
+    ...(audits ? [`audits took ${percent(audits.share)} of its processor time`] : []),
     ...(limit && limit.held > 0 ? [`${count(limit.held)} held back by limits.weights_mb_per_hour`] : []),
     ...(trying ? [tryingText(trying)] : trial ? [trialText(trial)] : []),
   ].join('; ')

@@ -42,11 +42,12 @@ async function look({ ledger }: Recorded, drawn: number, isServed = true) {
     { lineage: 'l', values: layout.size },
     {
       ...{ ladder, swarm: () => swarm, ownHeads: { get: () => undefined } },
-      audit: (step, _, bytes) =>
+      audit: ({ bytes }, step) =>
         audit({ ledger }, told.steps.indexOf(step), {
           bytes,
           uniform: () => 0.5,
         }),
+      draws: () => true,
       newest: () => origin,
       take: (weights) => void taken.push(weights),
       onFailed: (_, message) => void failures.push(message),

@@ -108,7 +108,7 @@ describe('the ladder', () => {
   const climb = (ladder: ReturnType<typeof open>, draws: number, { author = 'a', evidence = like } = {}) => {
     for (let i = 0; i < draws; i++) {
       const told = receipt(stepsFrom(4 * i), author)
-      expect(ladder.draw(told, 0)).toMatchObject({ drawn: { step: { version: 4 * i + 2 } } })
+      expect(ladder.look(told, () => true, 0)).toMatchObject({ drawn: { step: { version: 4 * i + 2 } } })
       ladder.passed(told, evidence)
     }
   }
@@ -140,16 +140,26 @@ describe('the ladder', () => {
   test('has nothing left after a broken chain, which is not looked at again for ten minutes', () => {
     const ladder = open()
     climb(ladder, 50)
-    expect(ladder.draw(receipt(stepsFrom(900)), 1000)).toMatchObject({ broken: expect.any(String) })
+    expect(ladder.look(receipt(stepsFrom(900)), () => true, 1000)).toMatchObject({
+      broken: expect.any(String),
+    })
     expect([ladder.weight('a'), ladder.list()]).toEqual([0, []])
     expect(ladder.next(['a'], 500_000)).toBeUndefined()
     expect(ladder.next(['a'], 700_000)).toBe('a')
   })
 
+  test('goes on over looks that are not drawn, from the first values on, and these earn nothing', () => {
+    const ladder = open()
+    for (const at of [0, 4, 8, 12]) expect(ladder.look(receipt(stepsFrom(at)), () => false, 0)).toBe('seen')
+    expect(ladder.list()).toMatchObject([{ author: 'a', passed: 0, weight: 0 }])
+    expect(ladder.look(receipt(stepsFrom(16)), () => true, 0)).toMatchObject({ drawn: {} })
+    expect(ladder.look(receipt(stepsFrom(40)), () => false, 0)).toMatchObject({ broken: expect.any(String) })
+  })
+
   test('waits for enough new steps', () => {
     const ladder = open()
     climb(ladder, 1)
-    expect(ladder.draw(receipt(stepsFrom(3, 4)), 0)).toBe('waits')
+    expect(ladder.look(receipt(stepsFrom(3, 4)), () => true, 0)).toBe('waits')
   })
 
   test('looks at all in turn, and at no more than it can', () => {

@@ -59,8 +59,12 @@ function play({ disk = new SimulatedDisk(), restored, told }: Start = {}) {
           blame: (peer: string) => void state.blamed.push(peer),
           bytes: { in: 0, out: 0 },
         },
+        isKnown: () => false,
       }) as unknown as ReturnType<AuditsParts['swarm']>,
     blobs: createBlobs({ directory: '/audits' }, { disk }),
+    keepHead: async () => {},
+    proofs: { async accuse() {}, repeat() {} },
+    budget: { draws: () => true, spent() {}, info: () => undefined },
     ...{
       signer,
       phases: NO_PHASES,

@@ -57,8 +57,8 @@ export const METHOD: Method = {
   tokenizer: tokenizer.digest,
   examples: {},
 }
-const RATE = 1e-2
-const BUILD = 'waggle 1, onnx on cpu, linux x64'
+export const RATE = 1e-2
+export const BUILD = 'waggle 1, onnx on cpu, linux x64'
 
 export function openPlugins({
   estimator,
@@ -215,6 +215,26 @@ export interface Auditing {
   engine?: Engine
 }
 
+/** What a node with these tasks audits with. */
+export function auditing({
+  engine,
+  plugins,
+  tasks = [even],
+}: {
+  engine: Engine
+  plugins: PluginHost
+  tasks?: readonly Task[]
+}): Omit<AuditParts, 'bytes'> {
+  return {
+    findTask: (name, version) => tasks.find((one) => one.name === name && one.version === version),
+    encodePrompt: codec.encodePrompt,
+    decode: (tokens) => tokenizer.decodeCompletion(tokens),
+    pause: async () => {},
+    recompute: (one) =>
+      recomputeStep(one, { engine, spec, layout, base: BASE, frozen: {}, initial: INITIAL, plugins }),
+  }
+}
+
 /** Audits a step of what was recorded, as a node with these tasks and this method. */
 export async function audit(
   { ledger }: Pick<Recorded, 'ledger'>,
@@ -239,14 +259,9 @@ export async function audit(
       { receipt: { author: SELF, method: methodText(claimed), build }, step: ledger.offer()!.steps[step]! },
       options,
       {
-        findTask: (name, version) => tasks.find((one) => one.name === name && one.version === version),
-        encodePrompt: codec.encodePrompt,
-        decode: (tokens) => tokenizer.decodeCompletion(tokens),
-        pause: async () => {},
+        ...auditing({ engine, plugins, tasks }),
         uniform: more.uniform,
         bytes: bytes ?? (async (hash) => ledger.bytes(hash)),
-        recompute: (one) =>
-          recomputeStep(one, { engine, spec, layout, base: BASE, frozen: {}, initial: INITIAL, plugins }),
       },
     )
   } finally {

@@ -3,39 +3,73 @@
 import { describe, expect, test } from 'vitest'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { createAuditRounds } from '../../../daemon/node/audits/rounds.ts'
+import type { Finding } from '../../../daemon/trainer/audit/accusations.ts'
+import { createAuditBudget } from '../../../daemon/trainer/audit/budget.ts'
 import { createAuditSchedule } from '../../../daemon/trainer/audit/schedule.ts'
 import type { AuditedStep, AuditResult } from '../../../protocol/api/index.ts'
+import type { Accusation } from '../../../protocol/wire/index.ts'
 
 describe('the schedule', () => {
   test('audits a newcomer more often than a peer that has passed', () => {
-    const schedule = createAuditSchedule({}, { random: randomStream(1, 'audits') })
-    for (let i = 0; i < 9; i++) schedule.ended('old', { seconds: 0, isPassed: true }, -1e6)
+    const schedule = createAuditSchedule({ leastMs: 0 }, { random: randomStream(1, 'audits') })
+    for (let i = 0; i < 9; i++) schedule.ended('old', { isPassed: true }, -1e6)
     const drawn = Array.from({ length: 1000 }, () => schedule.next(['old', 'new'], 0))
     // Chances are 1/10 and 1.
     expect(drawn.filter((peer) => peer === 'old').length).toBeGreaterThan(60)
     expect(drawn.filter((peer) => peer === 'old').length).toBeLessThan(125)
   })
 
-  test('takes a twentieth of the time at most', () => {
-    const schedule = createAuditSchedule({}, { random: () => 0 })
-    let [now, spent] = [0, 0]
-    for (let i = 0; i < 50; i++) {
-      while (schedule.next(['a'], now) === undefined) now += 1000
-      spent += 3
-      now += 3000
-      schedule.ended('a', { seconds: 3, isPassed: true }, now)
-    }
-    while (schedule.next(['a'], now) === undefined) now += 1000
-    expect(spent / (now / 1000)).toBeLessThanOrEqual(0.05)
-    expect(spent / (now / 1000)).toBeGreaterThan(0.04)
+  test('looks again after a while', () => {
+    const schedule = createAuditSchedule({ leastMs: 3000 }, { random: () => 0 })
+    schedule.ended('a', { isPassed: true }, 1000)
+    expect([3999, 4000].map((now) => schedule.next(['a'], now))).toEqual([undefined, 'a'])
   })
 
   test('audits nobody where there is nobody', () => {
-    expect(createAuditSchedule({}, { random: () => 0.5 }).next([], 0)).toBeUndefined()
+    expect(createAuditSchedule({ leastMs: 0 }, { random: () => 0.5 }).next([], 0)).toBeUndefined()
   })
 })
 
-const strangers = () => ({ strangers: [] as string[], followed: [] as string[] })
+describe('the budget', () => {
+  /** A node that could audit after each processor second; audits take 2. */
+  const play = (seconds: number, isAsked: (at: number) => boolean = () => true) => {
+    const state = { at: 0 }
+    const budget = createAuditBudget(
+      {},
+      { processorSeconds: () => state.at, random: randomStream(1, 'budget') },
+    )
+    const audits: number[] = []
+    for (; state.at < seconds; state.at++) {
+      if (!isAsked(state.at) || !budget.draws()) continue
+      audits.push(state.at)
+      budget.spent(2)
+      expect(2 * audits.length).toBeLessThanOrEqual(0.05 * state.at + 2 * 4)
+    }
+    return { budget, audits }
+  }
+
+  test('is a twentieth of the node’s processor time', () => {
+    expect(play(20_000).budget.info()!.share).toBeGreaterThan(0.045)
+    expect(play(20_000).budget.info()!.share).toBeLessThan(0.052)
+  })
+
+  test('is used as well where an audit is possible only now and then', () => {
+    expect(play(20_000, (at) => at % 30 === 0).budget.info()!.share).toBeGreaterThan(0.045)
+  })
+
+  test('does not tell when the next audit comes: it may be at once', () => {
+    const { audits } = play(20_000)
+    const waits = audits.slice(1).map((at, i) => at - audits[i]!)
+    // One in forty, as after any other second.
+    expect(waits.filter((wait) => wait <= 10).length / waits.length).toBeGreaterThan(0.15)
+    expect(waits.filter((wait) => wait > 80).length / waits.length).toBeGreaterThan(0.08)
+  })
+})
+
+const strangers = () => ({
+  ...{ strangers: [] as string[], followed: [] as string[], draws: true },
+  ...{ accusations: [] as Accusation[], finding: { finding: 'open' } as { finding: Finding; what?: string } },
+})
 
 /** A node with one peer, whose audits end as a test says. */
 function play(outcome: Partial<AuditedStep>, { head }: Pick<AuditResult, 'head'> = {}) {
@@ -54,7 +88,11 @@ function play(outcome: Partial<AuditedStep>, { head }: Pick<AuditResult, 'head'>
         state.audits++
         return result
       },
+      draws: () => state.draws,
       nextStranger: ([one]) => one,
+      nextAccusation: (concerns) => state.accusations.filter(({ accused }) => concerns(accused)).pop(),
+      check: async () => state.finding,
+      repeat() {},
       async follow(peer) {
         state.followed.push(peer)
         return true
@@ -103,6 +141,26 @@ describe('a node', () => {
       await settle()
     }
     expect(state).toMatchObject({ audits: 1, followed: ['s'] })
+  })
+
+  test('audits nobody while the budget is not for it', async () => {
+    const { state, rounds, settle } = play({})
+    state.draws = false
+    for (; state.now < 60_000; state.now += 5000) {
+      rounds.next()
+      await settle()
+    }
+    expect(state.audits).toBe(0)
+  })
+
+  test('refuses a peer whose forged step another has found, and only if it counts here', async () => {
+    const { state, rounds, settle } = play({})
+    const told = { lineage: '', receipt: '', size: 1, step: 1, createdAt: 0, author: 'b' }
+    state.accusations = ['a', 'unknown'].map((accused) => ({ ...told, accused }))
+    state.finding = { finding: 'proved', what: 'step 7: it moved the weights otherwise' }
+    rounds.next()
+    await settle()
+    expect(state.failures).toEqual([expect.stringMatching(/^a: .*step 7: it moved.*, proved by golden-lark$/)])
   })
 
   test('audits one at a time, not while it is off, and not after it has closed', async () => {
