@@ -31,17 +31,18 @@ process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL')
 })
 
-/** Resolves when the node answers. `root`: another checkout, with its dependencies installed. */
+/** Resolves when the node answers. `root`: another checkout, with its dependencies installed. `imports`: loaded before it. */
 export async function startNode(
   home: string,
   args: readonly string[] = [],
-  { root = ROOT }: { root?: string } = {},
+  { root = ROOT, imports = [] }: { root?: string; imports?: readonly string[] } = {},
 ): Promise<NodeProcess> {
   const child = spawn(
     process.execPath,
     [
       '--import',
       'tsx',
+      ...imports.flatMap((path) => ['--import', path]),
       join(root, 'daemon/cli/waggle.ts'),
       'up',
       '--home',

@@ -1,0 +1,88 @@
+// Three daemons of one lineage on this machine that follow one another's steps: one forges, one finds it, the other hears of it.
+//   node --import tsx scripts/lab/audits/daemons.ts [minutes=20] [honest steps of the forger=60]
+// Prints what their logs say of audits, and at the end what each says of itself.
+
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { peerName } from '../../../protocol/text.ts'
+import { type NodeProcess, startNode } from '../nodes/process.ts'
+
+const [minutes = 20, honest = 60] = process.argv.slice(2).map(Number)
+const FORGER = fileURLToPath(new URL('forger.ts', import.meta.url))
+const ROLES = ['first', 'forger', 'third'] as const
+const CONFIG = `
+[engine]
+threads = 1
+[eval]
+every_seconds = 0
+[rollout]
+group_size = 4
+groups_per_round = 2
+[model]
+max_completion_tokens = 24
+[training]
+batch_groups = 4
+max_peer_groups = 0
+[limits]
+writes_gb_per_day = 0
+[swarm]
+name = "audited"
+listen = ["/ip4/127.0.0.1/tcp/0"]
+lan = "off"
+wide = false
+audits = true
+`
+
+process.env.FORGE_AFTER = String(honest)
+const place = await mkdtemp(join(tmpdir(), 'waggle-audits-'))
+const nodes: { role: (typeof ROLES)[number]; home: string; node: NodeProcess; name: string; read: number }[] =
+  []
+const started = performance.now()
+const at = (): string => `${((performance.now() - started) / 1000).toFixed(0).padStart(5)} s`
+
+for (const role of ROLES) {
+  const home = join(place, role)
+  await mkdir(home)
+  // A forger that audits would accuse others of what its own engine gets wrong.
+  const weights = role === 'forger' ? 'trusted' : 'audited'
+  await writeFile(join(home, 'config.toml'), `${CONFIG}weights = "${weights}"\n`)
+  const node = await startNode(home, [], { imports: role === 'forger' ? [FORGER] : [] })
+  const { peerId: id } = (await node.snapshot()).node
+  nodes.push({ role, home, node, name: peerName(id), read: 0 })
+  console.log(`${at()} ${role} is ${peerName(id)}`)
+}
+const addresses = await Promise.all(
+  nodes.map(async ({ node }) => (await node.snapshot()).swarm!.addresses[0]!),
+)
+for (const [i, { node }] of nodes.entries())
+  for (const address of addresses.slice(0, i)) await node.join(address)
+console.log(`${at()} all are connected`)
+
+const ABOUT = /audit|accus|not averaged|forg/
+while (performance.now() - started < 60_000 * minutes) {
+  await sleep(2000)
+  for (const one of nodes) {
+    const lines = (await readFile(join(one.home, 'logs/waggle.log'), 'utf8')).split('\n')
+    for (const line of lines.slice(one.read, -1))
+      if (ABOUT.test(line)) console.log(`${at()} ${one.role}: ${line}`)
+    one.read = lines.length - 1
+  }
+}
+for (const { role, node } of nodes) {
+  const { training, heads, alerts, machine } = await node.snapshot()
+  const told = {
+    ...{
+      step: training?.step,
+      out: heads?.out.map(peerName),
+      averaged: heads?.peers.map(({ peer }) => peerName(peer)),
+    },
+    ...{ audits: heads?.audits, seconds: machine?.cpuSeconds, alerts: alerts?.map(({ message }) => message) },
+  }
+  console.log(`${at()} ${role}: ${JSON.stringify(told)}`)
+  if (role === 'forger') console.log(node.output().match(/forging since .*/)?.[0] ?? 'it has not forged yet')
+}
+await Promise.all(nodes.map(({ node }) => node.stop()))
+await rm(place, { recursive: true })

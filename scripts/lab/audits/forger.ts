@@ -1,0 +1,50 @@
+// Loaded before a daemon (`node --import`), it makes it a forger: after some steps each step of its engine leads ten times as
+// far the other way, and its receipts say so, signed. FORGE_AFTER: honest steps before.
+
+import { registerHooks } from 'node:module'
+import type { Engine } from '../../../daemon/engine/engine.ts'
+
+const AFTER = Number(process.env.FORGE_AFTER ?? 20)
+const FARTHER = -10
+let steps = 0
+
+function forging(engine: Engine): Engine {
+  const lie = async <Report>(call: () => Promise<Report>): Promise<Report> => {
+    const before = structuredClone(await engine.weights())
+    const report = await call()
+    const after = structuredClone(await engine.weights())
+    const isMoved = Object.entries(after).some(([name, values]) =>
+      values.some((value, i) => value !== before[name]![i]),
+    )
+    if (!isMoved || ++steps <= AFTER) return report
+    for (const [name, values] of Object.entries(after))
+      for (let i = 0; i < values.length; i++)
+        values[i] = before[name]![i]! + FARTHER * (values[i]! - before[name]![i]!)
+    await engine.setWeights(after)
+    if (steps === AFTER + 1) process.stderr.write(`forging since ${new Date().toISOString()}\n`)
+    return report
+  }
+  return new Proxy(engine, {
+    get(target, name) {
+      if (name === 'train')
+        return (...asked: Parameters<Engine['train']>) => lie(() => target.train(...asked))
+      if (name === 'step') return (...asked: Parameters<Engine['step']>) => lie(() => target.step(...asked))
+      return Reflect.get(target, name, target)
+    },
+  })
+}
+
+Object.assign(globalThis, { forging })
+registerHooks({
+  load(url, context, next) {
+    const loaded = next(url, context)
+    if (!url.split('?')[0]!.endsWith('/daemon/engine/select.ts')) return loaded
+    const lying = 'const lying = async (...asked) => (await createEngines(...asked)).map(forging)'
+    const source = String(loaded.source).replace(
+      'export{createEngines};',
+      `${lying};export{lying as createEngines};`,
+    )
+    if (!source.includes(lying)) throw new Error('the engines cannot be replaced')
+    return { ...loaded, source }
+  },
+})
