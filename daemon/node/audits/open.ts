@@ -65,18 +65,7 @@ const LARGER = 8
 
 export function openAudits(
   { settings, paths, self, restored, threads, climbers }: OpenAuditsOptions,
-  {
-    policy,
-    models,
-    known,
-    disk,
-    log,
-    sleep,
-    mayWrite,
-    odds,
-    processorSeconds,
-    ...parts
-  }: OpenAuditsParts,
+  { policy, models, known, disk, log, sleep, mayWrite, odds, processorSeconds, ...parts }: OpenAuditsParts,
 ): NodeAudits {
   const { model, plan } = models
   const layout = layoutOf(policy.spec)

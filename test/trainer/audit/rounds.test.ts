@@ -160,7 +160,9 @@ describe('a node', () => {
     state.finding = { finding: 'proved', what: 'step 7: it moved the weights otherwise' }
     rounds.next()
     await settle()
-    expect(state.failures).toEqual([expect.stringMatching(/^a: .*step 7: it moved.*, proved by golden-lark$/)])
+    expect(state.failures).toEqual([
+      expect.stringMatching(/^a: .*step 7: it moved.*, proved by golden-lark$/),
+    ])
   })
 
   test('audits one at a time, not while it is off, and not after it has closed', async () => {
