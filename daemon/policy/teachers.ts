@@ -70,7 +70,7 @@ export function createTeachers({
       ...heads().map(({ peer, version, claims }) => ({ name: `${PEER}${peer}`, version, claims })),
     ],
     async ask(name, run) {
-      const told = (model: OtherModel) => run({ ...model, score: inPhase(model.score, phases) })
+      const told = (model: OtherModel) => run(inPhase(model, phases))
       if (name === undefined)
         return told({ score: policy.scorer.score, generate: (request) => policy.sampler.generate(request) })
       const other = models?.get(name)
@@ -82,11 +82,25 @@ export function createTeachers({
 }
 
 /** The same, shown as a phase with its share. */
-function inPhase(score: OtherModel['score'], phases: Pick<Phases, 'run'>): OtherModel['score'] {
-  return (request) => {
-    const total = request.sequences.reduce((sum, { completion }) => sum + completion.length, 0)
-    return phases.run('teach', { unit: 'tokens', total }, (at) =>
-      score({ ...request, onProgress: (share) => at(share * total) }),
-    )
+function inPhase({ score, generate, ...model }: OtherModel, phases: Pick<Phases, 'run'>): OtherModel {
+  return {
+    ...model,
+    score(request) {
+      const total = request.sequences.reduce((sum, { completion }) => sum + completion.length, 0)
+      return phases.run('teach', { unit: 'tokens', total }, (at) =>
+        score({ ...request, onProgress: (share) => at(share * total) }),
+      )
+    },
+    ...(generate && {
+      generate: (request, options) =>
+        phases.run('teach', { unit: 'answers', total: request.samples.length }, (at) => {
+          let done = 0
+          return generate(request, {
+            ...options,
+            onDrawn: (tokens) => at(done, undefined, tokens),
+            onFinish: () => at(++done),
+          })
+        }),
+    }),
   }
 }

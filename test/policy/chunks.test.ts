@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type CommonEnd, commonEnds } from '../../daemon/policy/tokens/chunks.ts'
-import { sharedTokens } from '../../daemon/policy/tokens/same-tokens.ts'
+import { endOfTurn, sharedTokens } from '../../daemon/policy/tokens/same-tokens.ts'
 import { createTokenizer } from '../../daemon/policy/tokens/tokenizer.ts'
 import { asciiTokenizer, byteTokenizer } from './tokenizers.ts'
 
@@ -68,6 +68,14 @@ test('of equal tokenizations each token with bytes is a chunk', () => {
 test('nothing is common after the first other byte', () => {
   const of = (...tokens: number[][]) => tokens.map((one) => Uint8Array.from(one))
   expect(commonEnds(of([1], [2, 3], [4]), of([1], [2], [9], [4]))).toEqual([{ first: 1, second: 1 }])
+})
+
+test('an answer ends with what the chat template ends it with, though another stop token is named first', () => {
+  const plain = asciiTokenizer()
+  // `<unk>` is 0 and the end of a turn 2.
+  const first = createTokenizer({ ...plain, generation: [{ eos_token_id: [0, 2] }] })
+  expect(first.stopTokens[0]).toBe(0)
+  expect(endOfTurn(first)).toBe(2)
 })
 
 test('tokens are shared if every id means the same bytes, whatever the padding; else not', () => {

@@ -47,9 +47,12 @@ test('a special token within an answer, or spelt out in it, ends what is compare
   const [stop] = words.stopTokens
   const odd = Int32Array.from([...words.encode('ab'), stop!, ...words.encode('cd')])
   expect(firsts(inOtherTokens(odd, { from: words, to: bytes }))).toEqual([1, 2])
-  const spelt = words.encode('a<|im_end|>b')
+  const spelt = ended(words, 'a<|im_end|>b')
   expect(inOtherTokens(spelt, { from: words, to: bytes }).completion).toEqual(bytes.encode('a'))
-  const letters = Int32Array.from([...'a<|im_end|>b'].flatMap((letter) => [...words.encode(letter)]))
+  const letters = Int32Array.from([
+    ...[...'a<|im_end|>b'].flatMap((letter) => [...words.encode(letter)]),
+    stop!,
+  ])
   expect(inOtherTokens(letters, { from: words, to: bytes }).completion).toEqual(bytes.encode('a'))
 })
 

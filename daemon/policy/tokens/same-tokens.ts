@@ -1,20 +1,38 @@
-// Whether the token ids of two models mean the same bytes, whatever their chat templates are.
+// How the tokens of two models compare: whether ids mean the same bytes, whatever the chat templates are, and what ends a
+// turn in each.
 
 import type { DecoderSpec } from '../../engine/decoder.ts'
 import type { Tokenizer } from './tokenizer.ts'
 
 interface TokensOf {
-  tokenizer: Pick<Tokenizer, 'stopTokens' | 'tokenBytes'>
+  tokenizer: Pick<Tokenizer, 'stopTokens' | 'tokenBytes' | 'hasChatTemplate' | 'encodeChat'>
   /** A vocabulary may be padded. */
   spec: Pick<DecoderSpec, 'vocabulary'>
 }
 
+/** The token that ends an answer: that of the chat template, because a list of stop tokens may begin with the end of a text. */
+export function endOfTurn({
+  stopTokens,
+  hasChatTemplate,
+  encodeChat,
+}: Omit<TokensOf['tokenizer'], 'tokenBytes'>): number {
+  const [first] = stopTokens
+  if (!hasChatTemplate) return first!
+  const turns = [
+    { role: 'user', content: 'a' },
+    { role: 'assistant', content: 'b' },
+  ] as const
+  return encodeChat(turns, { prompt: false }).findLast((token) => stopTokens.includes(token)) ?? first!
+}
+
 /**
- * The ids that both have, all those below a number. Undefined unless each id stands for the same bytes in both, and the
- * first's end of a turn is one in the second.
+ * The ids that both have, all those below a number. Undefined unless each id stands for the same bytes in both, and what
+ * ends a turn in either ends an answer of the other.
  */
 export function sharedTokens(first: TokensOf, second: TokensOf): number | undefined {
-  if (!second.tokenizer.stopTokens.includes(first.tokenizer.stopTokens[0]!)) return undefined
+  const ends = ({ tokenizer }: TokensOf, of: TokensOf): boolean =>
+    tokenizer.stopTokens.includes(endOfTurn(of.tokenizer))
+  if (!ends(first, second) || !ends(second, first)) return undefined
   const vocabulary = Math.max(first.spec.vocabulary, second.spec.vocabulary)
   const [a, b] = [first.tokenizer.tokenBytes(vocabulary), second.tokenizer.tokenBytes(vocabulary)]
   const isSame = Buffer.compare(a.bytes, b.bytes) === 0 && a.ends.every((end, token) => end === b.ends[token])

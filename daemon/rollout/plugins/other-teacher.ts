@@ -7,6 +7,7 @@ import type { Scored, ScoreItem } from '../../../protocol/plugin/index.ts'
 import type { Asked, PromptCoordinates } from '../../../protocol/train/index.ts'
 import type { OtherModel } from '../../policy/live-policy.ts'
 import { type CommonEnd, commonEnds } from '../../policy/tokens/chunks.ts'
+import { endOfTurn } from '../../policy/tokens/same-tokens.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { conditioningOf } from '../writing/conditioning.ts'
 
@@ -90,12 +91,12 @@ export function inOtherTokens(
   const last = ends.at(-1) ?? { first: 0, second: 0 }
   const isWhole = last.first === said.length && last.second === others.length
   if (isWhole && special === completion.length - 1 && from.stopTokens.includes(completion[special]!)) {
-    const stop = to.stopTokens[0]!
+    const stop = endOfTurn(to)
     ends.push({ first: completion.length, second: others.length + 1 })
     return { completion: Int32Array.from([...others, stop]), ends }
   }
   // Where an answer was cut off, a token of the other might not have ended.
-  if (isWhole && special < 0) ends.pop()
+  if (special < 0) ends.pop()
   return { completion: others.subarray(0, ends.at(-1)?.second ?? 0), ends }
 }
 
