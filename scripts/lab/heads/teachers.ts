@@ -48,6 +48,8 @@ export interface TaughtRound {
   reward: number
   /** Of the teacher. */
   weight: number
+  /** Own less the teacher's log-prob of what was sampled, in nats a token, where chunks are compared. */
+  gap?: number | undefined
 }
 
 interface Taught {
@@ -155,6 +157,7 @@ await runExperiment<Arm, Taught>({
         processorSeconds: meter.seconds.rounds ?? 0,
         reward,
         weight: step?.pluginMetrics[`teachers.${task.name}.weight`] ?? 0,
+        gap: step?.pluginMetrics['teachers.gap'],
       })
     }
     const accuracyIn = async (tasks: typeof TASKS_OF): Promise<number> =>
