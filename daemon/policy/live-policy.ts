@@ -65,6 +65,8 @@ export interface OtherModel extends Scorer, Partial<Pick<Sampler, 'generate'>> {
   /** Of another model: it reads questions in its own form, and answers in its own tokens. */
   own?: {
     tokenizer: Tokenizer
+    /** The token that ends an answer. */
+    stop: number
     contextLength: number
     /** Token ids below this mean the same as the policy's; undefined if its tokens are others. */
     shared: number | undefined

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { OtherModel } from '../../daemon/policy/live-policy.ts'
+import { endOfTurn } from '../../daemon/policy/tokens/same-tokens.ts'
 import { createTokenizer, type Tokenizer } from '../../daemon/policy/tokens/tokenizer.ts'
 import { inOtherTokens, scoreByOther } from '../../daemon/rollout/plugins/other-teacher.ts'
 import { asciiTokenizer, byteTokenizer } from '../policy/tokenizers.ts'
@@ -10,11 +11,12 @@ const bytes = createTokenizer(byteTokenizer('byte-level'))
 const fallback = createTokenizer(byteTokenizer('byte-fallback'))
 
 const ended = (tokenizer: Tokenizer, text: string): Int32Array => tokenizer.encodeCompletion(text, 'stop')
+const of = (tokenizer: Tokenizer) => ({ tokenizer, stop: endOfTurn(tokenizer) })
 const firsts = ({ ends }: ReturnType<typeof inOtherTokens>): number[] => ends.map(({ first }) => first)
 
 test('an answer is the same bytes in the other tokens, and its end of turn is theirs', () => {
   const completion = ended(words, 'an answer')
-  const other = inOtherTokens(completion, { from: words, to: bytes })
+  const other = inOtherTokens(completion, { from: words, to: of(bytes) })
   expect(other.completion).toEqual(ended(bytes, 'an answer'))
   // an, space, answer, end of turn.
   expect(other.ends).toEqual([
@@ -23,22 +25,22 @@ test('an answer is the same bytes in the other tokens, and its end of turn is th
     { first: 3, second: 9 },
     { first: 4, second: 10 },
   ])
-  const back = inOtherTokens(other.completion, { from: bytes, to: words })
+  const back = inOtherTokens(other.completion, { from: bytes, to: of(words) })
   expect(back.completion).toEqual(completion)
   expect(firsts(back)).toEqual([2, 3, 9, 10])
 })
 
 test('a character of several tokens is one chunk, and a broken one ends what is compared', () => {
-  const whole = inOtherTokens(ended(bytes, 'é!'), { from: bytes, to: fallback })
+  const whole = inOtherTokens(ended(bytes, 'é!'), { from: bytes, to: of(fallback) })
   expect(firsts(whole)).toEqual([1, 2, 3, 4])
   const [lead] = bytes.encode('é')
   const [mark] = bytes.encode('!')
   const broken = Int32Array.of(mark!, lead!, mark!, bytes.stopTokens[0]!)
-  expect(firsts(inOtherTokens(broken, { from: bytes, to: fallback }))).toEqual([1])
+  expect(firsts(inOtherTokens(broken, { from: bytes, to: of(fallback) }))).toEqual([1])
 })
 
 test('what the other tokens cannot say is not compared, nor anything after it', () => {
-  const other = inOtherTokens(ended(bytes, 'aéb'), { from: bytes, to: words })
+  const other = inOtherTokens(ended(bytes, 'aéb'), { from: bytes, to: of(words) })
   expect(firsts(other)).toEqual([1])
   expect(other.completion).toEqual(words.encode('a'))
 })
@@ -46,18 +48,18 @@ test('what the other tokens cannot say is not compared, nor anything after it', 
 test('a special token within an answer, or spelt out in it, ends what is compared', () => {
   const [stop] = words.stopTokens
   const odd = Int32Array.from([...words.encode('ab'), stop!, ...words.encode('cd')])
-  expect(firsts(inOtherTokens(odd, { from: words, to: bytes }))).toEqual([1, 2])
+  expect(firsts(inOtherTokens(odd, { from: words, to: of(bytes) }))).toEqual([1, 2])
   const spelt = ended(words, 'a<|im_end|>b')
-  expect(inOtherTokens(spelt, { from: words, to: bytes }).completion).toEqual(bytes.encode('a'))
+  expect(inOtherTokens(spelt, { from: words, to: of(bytes) }).completion).toEqual(bytes.encode('a'))
   const letters = Int32Array.from([
     ...[...'a<|im_end|>b'].flatMap((letter) => [...words.encode(letter)]),
     stop!,
   ])
-  expect(inOtherTokens(letters, { from: words, to: bytes }).completion).toEqual(bytes.encode('a'))
+  expect(inOtherTokens(letters, { from: words, to: of(bytes) }).completion).toEqual(bytes.encode('a'))
 })
 
 test('the last chunk of an answer that was cut off is not compared', () => {
-  expect(firsts(inOtherTokens(words.encode('an sw'), { from: words, to: bytes }))).toEqual([1, 2])
+  expect(firsts(inOtherTokens(words.encode('an sw'), { from: words, to: of(bytes) }))).toEqual([1, 2])
 })
 
 const asked = () => ({ question: 'why' })
@@ -77,7 +79,7 @@ function teacherOf(tokenizer: Tokenizer, shared?: number) {
         }
       })
     },
-    own: { tokenizer, contextLength: 200, shared },
+    own: { ...of(tokenizer), contextLength: 200, shared },
   }
   return { teacher, seen }
 }

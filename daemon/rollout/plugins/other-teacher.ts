@@ -7,7 +7,6 @@ import type { Scored, ScoreItem } from '../../../protocol/plugin/index.ts'
 import type { Asked, PromptCoordinates } from '../../../protocol/train/index.ts'
 import type { OtherModel } from '../../policy/live-policy.ts'
 import { type CommonEnd, commonEnds } from '../../policy/tokens/chunks.ts'
-import { endOfTurn } from '../../policy/tokens/same-tokens.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { conditioningOf } from '../writing/conditioning.ts'
 
@@ -68,7 +67,7 @@ function readBy(
   const conditioning = conditioningOf(own.tokenizer, question)
   const answer = own.shared
     ? { completion: item.completion }
-    : inOtherTokens(item.completion, { from: tokenizer, to: own.tokenizer })
+    : inOtherTokens(item.completion, { from: tokenizer, to: own })
   const isLong = conditioning.length + answer.completion.length > own.contextLength
   return isLong || answer.completion.length === 0 ? undefined : { conditioning, ...answer }
 }
@@ -76,14 +75,14 @@ function readBy(
 /** The part of an answer before the first special token, in other tokens, and the end of its turn if it has one. */
 export function inOtherTokens(
   completion: Int32Array,
-  { from, to }: { from: Tokenizer; to: Tokenizer },
+  { from, to }: { from: Tokenizer; to: Pick<Model['own'], 'tokenizer' | 'stop'> },
 ): { completion: Int32Array; ends: CommonEnd[] } {
   const special = completion.findIndex((token) => from.isSpecial(token))
   const said = special < 0 ? completion : completion.subarray(0, special)
   const reader = from.reader()
   const bytes = Array.from(said, (token) => reader.read(token))
-  const others = to.encode(reader.text)
-  const otherReader = to.reader()
+  const others = to.tokenizer.encode(reader.text)
+  const otherReader = to.tokenizer.reader()
   const ends = commonEnds(
     bytes,
     Array.from(others, (token) => otherReader.read(token)),
@@ -91,9 +90,8 @@ export function inOtherTokens(
   const last = ends.at(-1) ?? { first: 0, second: 0 }
   const isWhole = last.first === said.length && last.second === others.length
   if (isWhole && special === completion.length - 1 && from.stopTokens.includes(completion[special]!)) {
-    const stop = endOfTurn(to)
     ends.push({ first: completion.length, second: others.length + 1 })
-    return { completion: Int32Array.from([...others, stop]), ends }
+    return { completion: Int32Array.from([...others, to.stop]), ends }
   }
   // Where an answer was cut off, a token of the other might not have ended.
   if (special < 0) ends.pop()
