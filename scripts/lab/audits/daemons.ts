@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { peerName } from '../../../protocol/text.ts'
-import { type NodeProcess, startNode } from '../nodes/process.ts'
+import { startNode } from '../nodes/process.ts'
 
 const [minutes = 20, honest = 60] = process.argv.slice(2).map(Number)
 const FORGER = fileURLToPath(new URL('forger.ts', import.meta.url))
@@ -37,13 +37,11 @@ audits = true
 `
 
 process.env.FORGE_AFTER = String(honest)
-const place = await mkdtemp(join(tmpdir(), 'waggle-audits-'))
-const nodes: { role: (typeof ROLES)[number]; home: string; node: NodeProcess; name: string; read: number }[] =
-  []
+const place = await mkdtemp(join(tmpdir(), 'waggle-three-'))
 const started = performance.now()
 const at = (): string => `${((performance.now() - started) / 1000).toFixed(0).padStart(5)} s`
 
-for (const role of ROLES) {
+async function open(role: (typeof ROLES)[number]) {
   const home = join(place, role)
   await mkdir(home)
   // A forger that audits would accuse others of what its own engine gets wrong.
@@ -51,9 +49,10 @@ for (const role of ROLES) {
   await writeFile(join(home, 'config.toml'), `${CONFIG}weights = "${weights}"\n`)
   const node = await startNode(home, [], { imports: role === 'forger' ? [FORGER] : [] })
   const { peerId: id } = (await node.snapshot()).node
-  nodes.push({ role, home, node, name: peerName(id), read: 0 })
   console.log(`${at()} ${role} is ${peerName(id)}`)
+  return { role, home, node, read: 0 }
 }
+const nodes = await Promise.all(ROLES.map(open))
 const addresses = await Promise.all(
   nodes.map(async ({ node }) => (await node.snapshot()).swarm!.addresses[0]!),
 )
