@@ -1,5 +1,6 @@
-// Clients that misbehave, of agents and of serving, against a real daemon that trains meanwhile; then kill -9 under load. Ends with an error if
-// anything is answered otherwise than docs/agents.md says, or if a finished group is lost.
+// Clients that misbehave, of agents and of serving, against a real daemon that trains meanwhile; then kill -9 under load.
+// Ends with an error if anything is answered otherwise than docs/agents.md and docs/serving.md say, or if a finished group
+// or a rating is lost.
 //
 //   node --import tsx scripts/agents/chaos.ts [seconds]
 
@@ -26,6 +27,7 @@ const start = (ownGroups: number): Promise<NodeProcess> =>
       'agents.listen': '127.0.0.1:4293',
       'serve.listen': '127.0.0.1:4393',
       'agents.rollout_seconds': DEADLINE_S,
+      'agents.learn': 'feedback',
       'agents.max_open': MAX_OPEN,
       'model.path': 'models/three-tasks',
       'rollout.group_size': GROUP,
@@ -170,9 +172,10 @@ token = readFileSync(join(home, 'agents.token'), 'utf8').trim()
 const end = performance.now() + seconds * 1000
 const isOver = (): boolean => performance.now() > end
 const served = createServedChaos({
-  url: 'http://127.0.0.1:4393',
+  ...{ url: 'http://127.0.0.1:4393', gateway: GATEWAY },
   key: readFileSync(join(home, 'serve.key'), 'utf8').trim(),
   others: () => [token, ...stolen.slice(-1).map((rollout) => rollout.api_key)],
+  rollout: () => stolen.at(-1)?.id,
   expect: (what, status, ...wanted) =>
     expectStatus(what, { status, headers: new Headers(), body: undefined }, ...wanted),
   problem: (what) => void problems.push(what),
@@ -238,8 +241,17 @@ const finish = async (): Promise<void> => {
     if (statuses.every((status) => status === 200)) acknowledged.add(group)
   }
 }
+const rated = new Set<string>()
+const rateOn = async (): Promise<void> => {
+  for (let i = 0; !isKilled; i++) {
+    const id = await served.rate(i)
+    if (id) rated.add(id.replace(/^.*-/, ''))
+  }
+}
 const leftOpen = (await open({ prompt_id: 'left open' }))!
-const working = Array.from({ length: 8 }, () => finish().catch(() => {}))
+const working = [finish, finish, finish, finish, finish, finish, rateOn, rateOn].map((work) =>
+  work().catch(() => {}),
+)
 await sleep(15_000)
 const { pid } = (await node.snapshot()).node
 process.kill(pid, 'SIGKILL')
@@ -251,12 +263,22 @@ if (after < before + acknowledged.size)
   problems.push(
     `${before} groups waited and ${acknowledged.size} more were acknowledged, but ${after} are there`,
   )
+const { conversations } = await node.conversations()
+const kept = new Set(conversations.flatMap(({ id, reward }) => (reward === undefined ? [] : [id])))
+const lost = [...rated].filter((id) => !kept.has(id))
+if (lost.length > 0 || rated.size === 0) problems.push(`${lost.length} of ${rated.size} ratings are lost`)
+expectStatus(
+  'rating of another key after the kill',
+  await send('/v1/feedback', { id: [...rated][0], reward: 'up' }),
+  403,
+)
+if ((await served.rate(0)) === undefined) problems.push('nothing is served after the kill')
 const gone = await leftOpen.call(1)
 expectStatus('call after the kill', gone, 401)
 const looked = await send(`/v1/rollouts/${leftOpen.id}`)
 expectStatus('rollout after the kill', looked, 404)
 tell(
-  `kill -9: ${acknowledged.size} groups were acknowledged, ${after - before} are there; an open rollout is told "${gone.body.error.message}" and "${looked.body.error.message}"`,
+  `kill -9: ${acknowledged.size} groups were acknowledged, ${after - before} are there, and all of ${rated.size} ratings; an open rollout is told "${gone.body.error.message}" and "${looked.body.error.message}"`,
 )
 await node.stop()
 process.exit(0)

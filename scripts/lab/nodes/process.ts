@@ -6,11 +6,13 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { Evaluation, Health, Snapshot } from '../../../protocol/api/index.ts'
+import type { ConversationsResult, Evaluation, Health, Snapshot } from '../../../protocol/api/index.ts'
 
 export interface NodeProcess {
   snapshot(): Promise<Snapshot>
   evaluate(promptsPerTask: number): Promise<Evaluation>
+  /** Those that are kept, newest first. */
+  conversations(): Promise<ConversationsResult>
   join(target: string): Promise<void>
   invite(): Promise<string>
   pause(): Promise<void>
@@ -119,6 +121,7 @@ export async function startNode(
   return {
     snapshot: () => patiently(() => call('GET', '/v1/snapshot')),
     evaluate: (promptsPerTask) => patiently(() => call('POST', '/v1/eval', { promptsPerTask })),
+    conversations: () => patiently(() => call('POST', '/v1/conversations', {})),
     async join(target) {
       await patiently(() => call('POST', '/v1/join', { target }))
     },
@@ -142,7 +145,7 @@ export async function startNode(
 }
 
 /** User and system time of a process, in the kernel's ticks of 1/100 s. */
-function processorSeconds(pid: number): number {
+export function processorSeconds(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /s, '')
     .split(' ')
