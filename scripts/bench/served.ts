@@ -4,14 +4,15 @@
 //   taskset -c 0 node --import tsx scripts/bench/served.ts MODEL.gguf LLAMA_SERVER [seconds=10] [rounds=2] [together|training]
 //
 // Every process runs on this one's cores, with a thread for each. Both draw at temperature 0.8 among the 40 likeliest
-// tokens. The last argument leaves out one half.
+// tokens. Other programs change the wall-clock time, so rates are told by the server's processor time as well (Linux only).
+// The last argument leaves out one half.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, cpus, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startNode } from '../lab/nodes/process.ts'
+import { processorSeconds, startNode } from '../lab/nodes/process.ts'
 
 const [model, llama, seconds = '10', rounds = '2', half] = process.argv.slice(2)
 if (!model || !llama) throw new Error('MODEL.gguf and LLAMA_SERVER')
@@ -38,9 +39,15 @@ interface Server {
   name: string
   url: string
   key: string
+  /** Spent so far, user and system. */
+  processorSeconds(): number
 }
 
-async function started(server: Omit<Server, 'key'>, command: string, args: string[]): Promise<void> {
+async function started(
+  server: Pick<Server, 'name' | 'url'>,
+  command: string,
+  args: string[],
+): Promise<Omit<Server, 'key'>> {
   const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] })
   children.push(child)
   let output = ''
@@ -51,6 +58,7 @@ async function started(server: Omit<Server, 'key'>, command: string, args: strin
     if (child.exitCode !== null) throw new Error(`${command} stopped:\n${output}`)
     await sleep(200)
   }
+  return { ...server, processorSeconds: () => processorSeconds(child.pid!) }
 }
 
 const text = readFileSync('docs/operating.md', 'utf8') + readFileSync('docs/how-it-works.md', 'utf8')
@@ -62,25 +70,34 @@ const longPrompt = (): string => {
 }
 const shortPrompt = (): string => `${asked++}. Write a long story about the number ${asked}.`
 
+/** A moment: ms of wall-clock time, and of the server's processor time. */
+interface Moment {
+  wall: number
+  processor: number
+}
 interface Told {
-  /** Of performance.now(), for each token. */
-  times: number[]
+  /** Of each token. */
+  at: Moment[]
   /** Tokens of the prompt that were read, without cached ones. */
   read: number
   written: number
 }
+const now = (server: Server): Moment => ({
+  wall: performance.now(),
+  processor: server.processorSeconds() * 1000,
+})
 
-async function ask({ url, key }: Server, content: string, tokens: number): Promise<Told> {
-  const response = await fetch(`${url}/v1/chat/completions`, {
+async function ask(server: Server, content: string, tokens: number): Promise<Told> {
+  const response = await fetch(`${server.url}/v1/chat/completions`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' },
     body: JSON.stringify({
       ...{ messages: [{ role: 'user', content }], max_tokens: tokens, stream: true },
       ...{ stream_options: { include_usage: true }, temperature: 0.8, top_k: 40, top_p: 1, min_p: 0 },
     }),
   })
-  if (!response.ok) throw new Error(`${url}: ${response.status} ${await response.text()}`)
-  const told: Told = { times: [], read: 0, written: 0 }
+  if (!response.ok) throw new Error(`${server.url}: ${response.status} ${await response.text()}`)
+  const told: Told = { at: [], read: 0, written: 0 }
   let rest = ''
   for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
     const lines = (rest + piece).split('\n')
@@ -88,7 +105,7 @@ async function ask({ url, key }: Server, content: string, tokens: number): Promi
     for (const line of lines) {
       if (!line.startsWith('data: {')) continue
       const { choices, usage } = JSON.parse(line.slice(6))
-      if (choices?.[0]?.delta?.content) told.times.push(performance.now())
+      if (choices?.[0]?.delta?.content) told.at.push(now(server))
       if (!usage) continue
       told.read = usage.prompt_tokens - (usage.prompt_tokens_details?.cached_tokens ?? 0)
       told.written = usage.completion_tokens
@@ -97,58 +114,62 @@ async function ask({ url, key }: Server, content: string, tokens: number): Promi
   return told
 }
 
-/** Goes on for `seconds`: `batch` calls at once, and when all have ended the next ones. */
-async function timed(batch: number, call: () => Promise<Told>, rateOf: (all: Told[], began: number) => Rate) {
-  const total: Rate = { tokens: 0, ms: 0 }
-  const end = performance.now() + Number(seconds) * 1000
-  while (performance.now() < end) {
-    const began = performance.now()
-    const { tokens, ms } = rateOf(await Promise.all(Array.from({ length: batch }, call)), began)
-    total.tokens += tokens
-    total.ms += ms
-  }
-  return (1000 * total.tokens) / total.ms
-}
-interface Rate {
+interface Span {
   tokens: number
-  ms: number
+  from: Moment
+  to: Moment
+}
+/** Tokens a second. */
+type Rate = Moment
+
+/** Goes on for `seconds`: calls at once, and when all have ended the next ones. */
+async function timed(calls: () => Promise<Span>): Promise<Rate> {
+  const total = { tokens: 0, wall: 0, processor: 0 }
+  const end = performance.now() + Number(seconds) * 1000
+  while (total.tokens === 0 || performance.now() < end) {
+    const { tokens, from, to } = await calls()
+    total.tokens += tokens
+    total.wall += to.wall - from.wall
+    total.processor += to.processor - from.processor
+  }
+  return {
+    wall: (1000 * total.tokens) / total.wall,
+    processor: (1000 * total.tokens) / total.processor,
+  }
 }
 
-const readRate = (server: Server, batch: number): Promise<number> =>
-  timed(
-    batch,
-    () => ask(server, longPrompt(), 1),
-    (all, began) => ({ tokens: all.reduce((sum, { read }) => sum + read, 0), ms: performance.now() - began }),
-  )
+const RATES = {
+  read: (server: Server, batch: number) =>
+    timed(async () => {
+      const from = now(server)
+      const all = await Promise.all(Array.from({ length: batch }, () => ask(server, longPrompt(), 1)))
+      return { tokens: all.reduce((sum, { read }) => sum + read, 0), from, to: now(server) }
+    }),
+  /** From the moment when all write until the first has ended. */
+  write: (server: Server, batch: number) =>
+    timed(async () => {
+      const all = await Promise.all(Array.from({ length: batch }, () => ask(server, shortPrompt(), WRITTEN)))
+      for (const { at, written } of all)
+        if (Math.abs(at.length - written) > 4) throw new Error(`${at.length} pieces for ${written} tokens`)
+      const from = all.map(({ at }) => at[0]!).reduce((a, b) => (a.wall > b.wall ? a : b))
+      const to = all.map(({ at }) => at.at(-1)!).reduce((a, b) => (a.wall < b.wall ? a : b))
+      const within = ({ at }: Told): number =>
+        at.filter(({ wall }) => wall > from.wall && wall <= to.wall).length
+      // The first may end before the last has begun.
+      if (to.wall <= from.wall) return { tokens: 0, from, to: from }
+      return { tokens: all.reduce((sum, one) => sum + within(one), 0), from, to }
+    }),
+}
 
-/** From the moment when all write until the first has ended. */
-const writeRate = (server: Server, batch: number): Promise<number> =>
-  timed(
-    batch,
-    () => ask(server, shortPrompt(), WRITTEN),
-    (all) => {
-      for (const { times, written } of all)
-        if (Math.abs(times.length - written) > 4)
-          throw new Error(`${times.length} pieces for ${written} tokens`)
-      const from = Math.max(...all.map(({ times }) => times[0]!))
-      const to = Math.min(...all.map(({ times }) => times.at(-1)!))
-      const within = ({ times }: Told): number => times.filter((at) => at > from && at <= to).length
-      return to > from
-        ? { tokens: all.reduce((sum, one) => sum + within(one), 0), ms: to - from }
-        : { tokens: 0, ms: 0 }
-    },
-  )
-
-type Rates = Map<string, number[]>
+type Rates = Map<string, Rate[]>
 async function round(server: Server, rates: Rates): Promise<void> {
   for (const batch of BATCHES)
-    for (const [what, rateOf] of [
-      ['read', readRate],
-      ['write', writeRate],
-    ] as const) {
+    for (const [what, rateOf] of Object.entries(RATES)) {
       const rate = await rateOf(server, batch)
-      console.log(`  ${server.name}, ${what}, batch ${batch}: ${rate.toFixed(1)} tokens a second`)
       const name = `${what}, batch ${batch}`
+      console.log(
+        `  ${server.name}, ${name}: ${rate.wall.toFixed(1)} tokens a second, ${rate.processor.toFixed(1)} of processor time`,
+      )
       rates.set(name, [...(rates.get(name) ?? []), rate])
     }
 }
@@ -157,25 +178,26 @@ const secret = (at: string): string => readFileSync(join(at, 'serve.key'), 'utf8
 
 async function together(): Promise<void> {
   const ours = { name: 'waggle', url: `http://${WAGGLE}` }
-  const theirs = { name: 'llama.cpp', url: `http://${LLAMA}`, key: '' }
+  const theirs = { name: 'llama.cpp', url: `http://${LLAMA}` }
   const command = ['--conditions=waggle-source', '--import', 'tsx', 'daemon/cli/waggle.ts']
-  await started(ours, process.execPath, [
+  const waggle = await started(ours, process.execPath, [
     ...[...command, 'serve', model!, '--home', home, '--threads', String(threads)],
     ...['--set', `serve.listen=${WAGGLE}`, '--set', 'limits.priority=normal'],
   ])
-  await started(theirs, llama!, [
+  const rival = await started(theirs, llama!, [
     ...['-m', model!, '-t', String(threads), '-tb', String(threads), '-np', '8', '-c', '16384'],
     ...['--host', '127.0.0.1', '--port', LLAMA.split(':')[1]!],
   ])
   const rates = { ours: new Map() as Rates, theirs: new Map() as Rates }
   for (let i = 0; i < Number(rounds); i++) {
-    await round({ ...ours, key: secret(home) }, rates.ours)
-    await round(theirs, rates.theirs)
+    await round({ ...waggle, key: secret(home) }, rates.ours)
+    await round({ ...rival, key: '' }, rates.theirs)
   }
   for (const child of children.splice(0)) child.kill()
   for (const [name, values] of rates.ours) {
-    const ratios = values.map((value, i) => value / rates.theirs.get(name)![i]!)
-    console.log(`${name}: waggle/llama.cpp ${ratios.map((one) => one.toFixed(2)).join(', ')}`)
+    const ratios = (kind: keyof Rate): string =>
+      values.map((value, i) => (value[kind] / rates.theirs.get(name)![i]![kind]).toFixed(2)).join(', ')
+    console.log(`${name}: waggle/llama.cpp ${ratios('wall')}; by processor time ${ratios('processor')}`)
   }
 }
 
@@ -198,7 +220,11 @@ async function whileTraining(): Promise<void> {
   while (((await node.snapshot()).training?.step ?? 0) < 1) await sleep(500)
   const before = (await node.snapshot()).training!.step
   const began = performance.now()
-  await round({ name: 'waggle, training', url: `http://${NODE}`, key: secret(own) }, new Map())
+  const { processorSeconds } = node
+  await round(
+    { name: 'waggle, training', url: `http://${NODE}`, key: secret(own), processorSeconds },
+    new Map(),
+  )
   const { training, serving } = await node.snapshot()
   console.log(
     `steps ${before} to ${training!.step} in ${((performance.now() - began) / 1000).toFixed(0)} s; first token after ${serving!.firstTokenSeconds?.toFixed(2)} s`,
