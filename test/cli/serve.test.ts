@@ -1,14 +1,14 @@
 // waggle serve: a model answers over HTTP, without a node, until it is stopped.
 
 import { readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { freshHome, waggle } from './run-cli.ts'
 
-test('serve answers with a model until a signal, and needs the key of its home', async () => {
+test('serve answers with a model until a signal, and needs the key in the file that its command names', async () => {
   const home = freshHome()
   const model = resolve(import.meta.dirname, '../../models/three-tasks')
-  const listening = Promise.withResolvers<string>()
+  const listening = Promise.withResolvers<[url: string, keyFile: string]>()
   let stop = (): void => {}
   const served = waggle(['serve', model, '--home', home, '--set', 'serve.listen=127.0.0.1:0'], {
     onSignal(handler) {
@@ -16,13 +16,13 @@ test('serve answers with a model until a signal, and needs the key of its home',
       return () => {}
     },
     onOutput(all) {
-      const [, url] = /at {3}(http:\S+)\/v1/.exec(all) ?? []
-      if (url !== undefined && all.includes('Ctrl-C')) listening.resolve(url)
+      const [, url, keyFile] = /try {2}curl (http:\S+)\/v1\S+ -H .*cat '([^']+)'/.exec(all) ?? []
+      if (url !== undefined && all.includes('Ctrl-C')) listening.resolve([url, keyFile!])
     },
   })
   void served.then(({ stderr }) => listening.reject(new Error(stderr)))
-  const url = await listening.promise
-  const key = readFileSync(join(home, 'serve.key'), 'utf8').trim()
+  const [url, keyFile] = await listening.promise
+  const key = readFileSync(keyFile, 'utf8').trim()
   const ask = (authorization: string) =>
     fetch(`${url}/v1/chat/completions`, {
       ...{ method: 'POST', headers: { authorization } },

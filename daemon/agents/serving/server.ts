@@ -119,7 +119,7 @@ export async function openServer(
   }
 
   if (!isLoopback(listen))
-    throw new WaggleError('E_PORT', `agents.listen = "${listen}" can be reached parts other machines`, {
+    throw new WaggleError('E_PORT', `agents.listen = "${listen}" can be reached by other machines`, {
       hint: 'Use 127.0.0.1; agents on other machines can come through ssh (`ssh -L`).',
     })
   const listener = await openListener(

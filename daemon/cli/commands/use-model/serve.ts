@@ -36,6 +36,7 @@ export async function run(given: Context): Promise<number> {
     say(`${name}, as "${id}", conversations of up to ${maxTokens} tokens`)
     say(`  at   ${serving.url}/v1 (OpenAI), ${serving.url} (Anthropic, Ollama)`)
     say(`  key  in ${paths.serveKey}`)
+    say(`  try  ${trial(serving.url!, paths.serveKey)}`)
     say('Ctrl-C ends it.')
     let told = 0
     const telling = setInterval(() => {
@@ -52,6 +53,12 @@ export async function run(given: Context): Promise<number> {
     off()
     await opened.close()
   }
+}
+
+/** A command for a shell that asks the model. */
+function trial(url: string, keyFile: string): string {
+  const body = JSON.stringify({ messages: [{ role: 'user', content: 'Hello' }] })
+  return `curl ${url}/v1/chat/completions -H "authorization: Bearer $(cat '${keyFile}')" -d '${body}'`
 }
 
 async function runTinker(context: Context, config: Config): Promise<number> {
