@@ -2,7 +2,7 @@
 // Ends with an error if anything is answered otherwise than docs/agents.md and docs/serving.md say, or if a finished group
 // or a rating is lost.
 //
-//   node --import tsx scripts/agents/chaos.ts [seconds]
+//   node --import tsx scripts/agents/chaos.ts [seconds=120] [rollouts open at once=10000]
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ const seconds = Number(process.argv[2] ?? 120)
 const home = mkdtempSync(join(tmpdir(), 'waggle-chaos-'))
 process.once('exit', () => rmSync(home, { recursive: true, force: true }))
 const DEADLINE_S = 60
-const MAX_OPEN = 10_000
+const MAX_OPEN = Number(process.argv[3] ?? 10_000)
 const GROUP = 4
 const CLIENTS = 32
 
@@ -198,13 +198,13 @@ tell(
   `${serial} rollouts of ${CLIENTS} clients; step ${training?.step}; versions ${Math.min(...versions)} to ${Math.max(...versions)}; ${agents!.groups} groups; dropped ${JSON.stringify(agents!.dropped)}; served ${serving!.answered}, hung up ${serving!.abandoned}, refused ${serving!.refused}`,
 )
 
-// ── 10 000 open rollouts ────────────────────────────────────────────────────
+// ── As many open rollouts as there may be ───────────────────────────────────
 let opened = 0
 const openMany = async (): Promise<void> => {
   while (opened < MAX_OPEN) {
     opened += 1
     const answer = await send('/v1/rollouts', { task: 'chaos', mode: 'eval', metadata: { i: opened } })
-    expectStatus('one of 10 000', answer, 200)
+    expectStatus('one of many', answer, 200)
   }
 }
 // All at once is more than the deadline allows on a slow machine, so those that are gone by then are opened again.
