@@ -3,7 +3,14 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { type BeforeWeights, loadDecoderAs, loadModelAs, type Model } from '../../policy/model.ts'
+import type { BasePrecision } from '../../policy/files/base-weights.ts'
+import {
+  type BeforeWeights,
+  loadDecoderAs,
+  loadModelAs,
+  type Model,
+  type StoredModel,
+} from '../../policy/model.ts'
 import { bundledModel } from '../../policy/sources/find.ts'
 import { applyTrained } from '../../policy/trained.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
@@ -17,24 +24,31 @@ import { type CheckpointHere, checkpointsHere, newestCheckpoint, newestOf } from
 /** Throws if the model will not do; called before its weights are read, which may take long. */
 export type Check = (known: Pick<BeforeWeights, 'spec' | 'tokenizer'>) => void
 
-async function loadChecked(context: Context, directory: string, check: Check | undefined): Promise<Model> {
+async function loadChecked(
+  context: Context,
+  directory: string,
+  check: Check | undefined,
+  precision: BasePrecision = 'f32',
+): Promise<StoredModel> {
   const total = await sizeOf(directory, WEIGHT_FILES, { disk })
-  const model = await withProgress(context, 'load', { unit: 'bytes', total }, (at) =>
+  return await withProgress(context, 'load', { unit: 'bytes', total }, (at) =>
     loadModelAs(directory, { disk: watchedDisk(disk, at) }, (known) => {
       check?.(known)
-      return 'f32'
+      return precision
     }),
   )
-  return model as Model
 }
 
 /** The model that a checkpoint started from: where the checkpoint says, or else where the config says. */
 async function loadBase(context: Context, checkpoint: CheckpointHere, check?: Check): Promise<Model> {
   const { base } = checkpoint
   const place = base?.name === 'default' ? bundledModel(context.io.packageRoot) : base?.directory
-  if (place !== undefined && isModelThere(place)) return await loadChecked(context, place, check)
   const { config } = contextConfig(context)
-  return await loadChecked(context, (await locateModel(context, config.model.path)).directory, check)
+  const directory =
+    place !== undefined && isModelThere(place)
+      ? place
+      : (await locateModel(context, config.model.path)).directory
+  return (await loadChecked(context, directory, check)) as Model
 }
 
 /** A GGUF file, or a folder with a config.json. */
@@ -93,6 +107,15 @@ export async function loadCheckpoint(
 
 /** The model of --model, else the newest checkpoint of this home, else the model of the config. */
 export async function loadAsked(context: Context, check?: Check): Promise<{ model: Model; name: string }> {
+  return (await loadAskedAs(context, 'f32', check)) as { model: Model; name: string }
+}
+
+/** The same. `precision`: how matrices are kept if it is no checkpoint; a checkpoint's are F32. */
+export async function loadAskedAs(
+  context: Context,
+  precision: BasePrecision,
+  check?: Check,
+): Promise<{ model: StoredModel; name: string }> {
   const { options, paths } = context
   if (options.model === undefined) {
     const newest = () => newestCheckpoint(paths.checkpoints)
@@ -104,7 +127,7 @@ export async function loadAsked(context: Context, check?: Check): Promise<{ mode
   }
   const { config } = contextConfig(context)
   const { directory, name } = await locateModel(context, config.model.path)
-  return { model: await loadChecked(context, directory, check), name }
+  return { model: await loadChecked(context, directory, check, precision), name }
 }
 
 export function noCheckpoint(directory: string): WaggleError {

@@ -9,7 +9,7 @@ import { type DecoderSpec, parameterCount } from '../../engine/decoder.ts'
 import { tokenOf } from '../../http/index.ts'
 import { after } from '../../platform/index.ts'
 import { chatDefaults } from '../../policy/files/generation-defaults.ts'
-import type { Model } from '../../policy/model.ts'
+import type { StoredModel } from '../../policy/model.ts'
 import type { OpenedModel } from './open.ts'
 
 interface ServeParts {
@@ -23,7 +23,7 @@ interface ServeParts {
 export const DEFAULT_LISTEN = '127.0.0.1:4390'
 
 export async function serveModel(
-  { model, engine }: OpenedModel<Model>,
+  { model, engine }: OpenedModel<StoredModel>,
   { config, paths, name, log }: ServeParts,
 ): Promise<Serving> {
   const { listen = DEFAULT_LISTEN, public: isPublic, origins, max_calls: maxRunning } = config.serve
