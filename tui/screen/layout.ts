@@ -15,6 +15,8 @@ export function createLayout(): Layout {
   let laid: readonly string[] = []
   const stdout = Object.assign(new EventEmitter(), {
     columns: 80,
+    // Without it, ink looks for the size of the terminal whenever it lays out.
+    rows: 24,
     write(frame: string) {
       laid = frame.split('\n')
       return true
