@@ -4,7 +4,9 @@
 //
 //   E_p[sum_c d_c grad log p(c)]   so that each token of a chunk gets   d_c grad log p(token)
 //
-// d_c is clipped to +-clip, and the token's importance weight is truncated at 2. Where a chunk is one token of each, this is
+// The batch's mean of d_c over tokens is its baseline, which changes no expectation: without it, a student that is far from
+// its teacher would have all differences clipped alike. What is left is clipped to +-clip, and the token's importance weight
+// is truncated at 2. Where a chunk is one token of each, this is
 // the sampled-token form (Thinking Machines 2025, On-Policy Distillation), whose expectation is the gradient of the
 // divergence that teachers with the same tokens give.
 //
@@ -26,7 +28,7 @@ import type { ChunkLogprobs } from '../../../protocol/plugin/index.ts'
 
 const TRUNCATED = 2
 
-/** The loss of a token in a chunk; `theirs` as in `readChunks`. */
+/** The loss of a token in a chunk; `theirs` as in `readChunks`, and above it by the baseline. */
 export function chunkLoss(theirs: Expression, { clip }: { clip: number }): Expression {
   const logprob = column('logprob')
   const weight = min(TRUNCATED, ratio(logprob, column('behaviour')))
@@ -40,13 +42,21 @@ export interface ReadChunks {
   counts: Float32Array
   /** Sum of d_c, in nats. */
   gap: number
+  /** The same over tokens instead of chunks. */
+  tokenGap: number
+}
+
+/** Mean of d_c over the tokens of all answers. */
+export function baselineOf(answers: readonly ReadChunks[]): number {
+  const tokens = answers.flatMap(({ counts }) => [...counts]).reduce((sum, one) => sum + one, 0)
+  return answers.reduce((sum, { tokenGap }) => sum + tokenGap, 0) / Math.max(1, tokens)
 }
 
 /** `sampled`: the student's log-prob of each token. */
 export function readChunks({ ends, logprobs }: ChunkLogprobs, sampled: Float32Array): ReadChunks {
   const theirs = new Float32Array(sampled.length)
   const counts = new Float32Array(sampled.length)
-  let gap = 0
+  let [gap, tokenGap] = [0, 0]
   let from = 0
   ends.forEach((end, c) => {
     const own = sampled.subarray(from, end)
@@ -56,7 +66,8 @@ export function readChunks({ ends, logprobs }: ChunkLogprobs, sampled: Float32Ar
     })
     counts.fill(1, from, end)
     gap += sum - logprobs[c]!
+    tokenGap += own.length * (sum - logprobs[c]!)
     from = end
   })
-  return { theirs, counts, gap }
+  return { theirs, counts, gap, tokenGap }
 }

@@ -21,7 +21,7 @@ import {
 } from '../../../protocol/plugin/expression/expression.ts'
 import type { Advantages, Context, Correction, Hooks, Teaching } from '../../../protocol/plugin/index.ts'
 import { hasSignal, isRight, type Rollout } from '../../../protocol/train/index.ts'
-import { chunkLoss, type ReadChunks, readChunks } from './chunks.ts'
+import { baselineOf, chunkLoss, type ReadChunks, readChunks } from './chunks.ts'
 import { createGate } from './gate.ts'
 import { isOwn, itemOf, type Lesson } from './items.ts'
 import { isSelf } from './self.ts'
@@ -168,10 +168,11 @@ export function createTeaching(name: string, options: Settings): Hooks {
             return given ? of(given) : 0
           }),
         )
+      const baseline = baselineOf([...taught.values()].flatMap(({ chunks }) => chunks ?? []))
       return {
         weight: each(({ weight, chunks }) => (chunks ? 0 : weight)),
         chunked: each(({ weight, chunks }) => chunks?.counts.map((one) => one * weight) ?? 0),
-        theirs: each(({ chunks }) => chunks?.theirs ?? 0),
+        theirs: each(({ chunks }) => chunks?.theirs.map((one) => one + baseline) ?? 0),
       }
     },
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { chunkLoss, readChunks } from '../../../plugins/corrections/teachers/chunks.ts'
+import { baselineOf, chunkLoss, readChunks } from '../../../plugins/corrections/teachers/chunks.ts'
 import { column } from '../../../protocol/plugin/expression/expression.ts'
 import { slopesOf } from './rows.ts'
 
@@ -31,6 +31,17 @@ test('the sums over chunks are those over tokens, and what follows the last chun
   )
   expect(read.gap).toBe(-7 + 9)
   expect([...read.counts]).toEqual([1, 1, 1, 0])
+})
+
+test('the baseline is the mean over tokens, each with the difference of its chunk', () => {
+  const read = (sampled: number[], ends: number[], logprobs: number[]) =>
+    readChunks(
+      { ends: Int32Array.from(ends), logprobs: Float32Array.from(logprobs) },
+      Float32Array.from(sampled),
+    )
+  // Two tokens of 3 nats, one of 9; the token after the last chunk does not count.
+  expect(baselineOf([read([-1, -1], [2], [-5]), read([-1, -7], [1], [-10])])).toBe(5)
+  expect(baselineOf([])).toBe(0)
 })
 
 test('the expected gradient over all answers is that of the reverse KL between the two', () => {

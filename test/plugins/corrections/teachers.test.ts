@@ -211,7 +211,8 @@ test('another model is asked by its name, with the question; chunks are weighed 
   expect(asked.at(-1)!.prompt).toEqual(groups[0]!.prompt)
   expect([teaching, weight]).toEqual([[[undefined]], [[0]]])
   const { chunked, theirs } = await hooks.columns!([], groups, world.context)
-  expect([chunked, theirs]).toEqual([[[Float32Array.of(1, 0)]], [[Float32Array.of(-3, 0)]]])
+  // The only token that counts is its own baseline: -3 + 2.
+  expect([chunked, theirs]).toEqual([[[Float32Array.of(1, 0)]], [[Float32Array.of(-1, 2)]]])
   expect(world.context.metrics).toMatchObject({ chunked: 0.5, gap: 2 })
 })
 
