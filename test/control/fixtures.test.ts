@@ -39,7 +39,14 @@ test('a snapshot is read by status, metrics and charts', () => {
       (series) =>
         !/^(weights_|sharing_|trained_|taught_|agents_|serving_|set_aside|guards|dropped_texts)/.test(series),
     ),
-  ).toEqual(['held_back', 'cpu_seconds', 'state_bytes', 'sampled_tokens', 'network_month_bytes'])
+  ).toEqual([
+    'held_back',
+    'cpu_seconds',
+    'state_bytes',
+    'sampled_tokens',
+    'network_month_bytes',
+    'audits_seconds',
+  ])
 })
 
 test('events are read by the log and a replay', () => {

@@ -1,5 +1,5 @@
 // Is an honest node ever accused? Steps of a tiny random model, computed by a node and again by others:
-//   node --import tsx scripts/lab/audits/honest.ts [seconds=300] [first run=0]
+//   node --import tsx scripts/sim/audits/honest.ts [seconds=300] [first run=0]
 // Each run has sixteen steps of one to five groups, with one or two threads and minibatches. Prints a line an engine: audits,
 // those with the same bits, those that failed, and the largest difference in parts of the tolerance.
 
@@ -8,7 +8,7 @@ import { createTfjsEngine } from '../../../daemon/engine/tfjs/index.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { timesTolerated } from '../../../daemon/trainer/audit/compare.ts'
 import { audit, groupBy, METHOD, peer, play, SELF } from '../../../test/trainer/audit/recorded.ts'
-import { createLocalEngine } from '../nodes/engine.ts'
+import { createLocalEngine } from '../../lab/nodes/engine.ts'
 
 const [seconds = 300, first = 0] = process.argv.slice(2).map(Number)
 const engines: Record<string, Engine> = {

@@ -1,13 +1,13 @@
 // Steps of a tiny random model that one processor computed, computed again by another, such as an emulated one:
-//   node --import tsx scripts/lab/audits/elsewhere.ts save FILE [runs=4]      on the one
-//   node --import tsx scripts/lab/audits/elsewhere.ts judge FILE              on the other; both may be bundled by esbuild
+//   node --import tsx scripts/sim/audits/elsewhere.ts save FILE [runs=4]      on the one
+//   node --import tsx scripts/sim/audits/elsewhere.ts judge FILE              on the other; both may be bundled by esbuild
 // Each run has eight steps of five groups, with one or two minibatches.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { timesTolerated } from '../../../daemon/trainer/audit/compare.ts'
 import type { ReceiptStep } from '../../../protocol/wire/index.ts'
 import { audit, groupBy, METHOD, play, type Recorded } from '../../../test/trainer/audit/recorded.ts'
-import { createLocalEngine } from '../nodes/engine.ts'
+import { createLocalEngine } from '../../lab/nodes/engine.ts'
 
 interface Saved {
   steps: readonly ReceiptStep[]
