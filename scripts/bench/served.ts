@@ -209,6 +209,8 @@ async function whileTraining(): Promise<void> {
     'engine.threads': threads,
     'training.method': 'lora',
     'training.warm_up_steps': 0,
+    'warm_start.steps': 0,
+    'eval.every_seconds': 0,
     'rollout.group_size': 4,
     'training.batch_groups': 2,
     'model.max_completion_tokens': 64,

@@ -184,7 +184,7 @@ console.log(
   '\n| | through, with a call | steps | longest prompt, tokens | log-probs from their score |\n|---|---|---|---|---|',
 )
 for (const { client, through, step, furthest: most, prompt } of lines)
-  console.log(`| ${client} | ${through} | ${step} | ${prompt} | ${most.toExponential(0)} |`)
+  console.log(`| ${client} | ${through} | ${step} | ${prompt} | ${most.toExponential(1)} |`)
 const isGood = lines.every(
   ({ through, step, furthest: most }) => !through.startsWith('0') && step > 0 && most < 1e-4,
 )
