@@ -22,7 +22,7 @@ export default definePlugin({
   name: NAME,
   kind: 'correction',
   api: 1,
-  summary: 'Learns from better models: peers, checkpoints, model files, servers, itself with an example.',
+  summary: 'Learns from better models: peers, checkpoints, model files, servers, an example.',
   settings: z.strictObject({
     /** `peers`, `begin`, `example`, `checkpoint/<name>`, a model as in `model.path`, or a server such as http://localhost:8000/v1. */
     from: z.array(z.string().min(1)).min(1).default(['peers']),
