@@ -21,7 +21,6 @@ export default defineConfig({
     hookTimeout: 60_000,
     pool: 'forks',
     maxWorkers: 2,
-    maxConcurrency: 2,
     // A process runs many files, and imports only once what they test.
     isolate: false,
     sequence: { sequencer: SlowEarly },

@@ -22,7 +22,7 @@ const PAGES = [
   ...['docs/models.md', 'docs/operating.md'],
 ]
 
-test.concurrent.each(PAGES)(
+test.each(PAGES)(
   '%s can be typed as it stands',
   async (page) => {
     const session = await openSession((command) => LEFT_OUT.some(([pattern]) => pattern.test(command)))

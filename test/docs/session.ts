@@ -2,7 +2,6 @@
 // A node in the foreground stays until another command stops it, as in a second terminal.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -19,6 +18,7 @@ const MAX_MS = 120_000
 
 /** Little work a step and an evaluation, and nobody else's nodes. Everything else is as a user has it. */
 const QUICK = {
+  WAGGLE_SWARM_NAME: `docs-${process.pid}`,
   WAGGLE_ROLLOUT_GROUP_SIZE: '4',
   WAGGLE_ROLLOUT_GROUPS_PER_ROUND: '4',
   WAGGLE_TRAINING_BATCH_GROUPS: '2',
@@ -50,14 +50,7 @@ export interface Session {
 /** `skip` says which commands are not run here. */
 export async function openSession(skip: (command: string) => boolean): Promise<Session> {
   const folder = await mkdtemp(join(tmpdir(), 'waggle-docs-'))
-  const env = {
-    PATH: process.env.PATH,
-    HOME: folder,
-    NO_COLOR: '1',
-    NODE_ENV: 'production',
-    ...QUICK,
-    WAGGLE_SWARM_NAME: `docs-${randomUUID().slice(0, 8)}`,
-  }
+  const env = { PATH: process.env.PATH, HOME: folder, NO_COLOR: '1', NODE_ENV: 'production', ...QUICK }
   const homes = new Set<string>()
   const children: Running[] = []
   let peerId: string | undefined
