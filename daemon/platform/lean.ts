@@ -1,5 +1,6 @@
-// Settings that make a node use less memory. glibc and V8 read them only when a process starts, so the program replaces
-// itself (exec): the process stays the same, but starts again. docs/results/edge.md has what each setting saves.
+// Settings that make a node use less memory, and the screen less time. glibc and V8 read them only when a process starts,
+// so the program replaces itself (exec): the process stays the same, but starts again. docs/results/edge.md has what each
+// setting of a node saves, docs/results/interface.md that of the screen.
 
 /**
  * Settings of glibc's allocator. By default, the size from which freed blocks are returned at once rises up to 32 MB;
@@ -15,6 +16,9 @@ export const LEAN_MALLOC = {
 /** Makes the young generation smaller, and drops code that was not used for a while. */
 export const LEAN_FLAGS = ['--optimize-for-size'] as const
 
+/** A young generation of 16 MB from the start: a picture's garbage then seldom outlives it and is not copied. */
+export const SCREEN_FLAGS = ['--min-semi-space-size=16', '--max-semi-space-size=16'] as const
+
 export interface Start {
   /** These four are as in `process`. */
   platform: string
@@ -25,6 +29,7 @@ export interface Start {
 
 /** Commands that may run a node in this process. */
 const NODE_COMMANDS = ['up', 'join', 'relay']
+const SCREEN_COMMAND = 'top'
 
 /** How to start again; undefined if that was already done or is of no use. Settings of the user are kept. */
 export function leanStart({
@@ -33,10 +38,13 @@ export function leanStart({
   execArgv,
   argv,
 }: Start): { argv: string[]; env: Record<string, string | undefined> } | undefined {
-  if (platform !== 'linux' || !argv.some((word) => NODE_COMMANDS.includes(word))) return undefined
-  if (Object.keys(LEAN_MALLOC).every((name) => env[name] !== undefined)) return undefined
   // The process would lose its IPC channel to its parent.
-  if (env.NODE_CHANNEL_FD !== undefined) return undefined
+  if (platform !== 'linux' || env.NODE_CHANNEL_FD !== undefined) return undefined
   const [node = '', ...script] = argv
-  return { argv: [node, ...LEAN_FLAGS, ...execArgv, ...script], env: { ...LEAN_MALLOC, ...env } }
+  if (argv.some((word) => NODE_COMMANDS.includes(word))) {
+    if (Object.keys(LEAN_MALLOC).every((name) => env[name] !== undefined)) return undefined
+    return { argv: [node, ...LEAN_FLAGS, ...execArgv, ...script], env: { ...LEAN_MALLOC, ...env } }
+  }
+  if (!argv.includes(SCREEN_COMMAND) || execArgv.some((flag) => flag.includes('semi-space'))) return undefined
+  return { argv: [node, ...SCREEN_FLAGS, ...execArgv, ...script], env: { ...env } }
 }

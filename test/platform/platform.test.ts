@@ -11,6 +11,7 @@ import {
   LEAN_FLAGS,
   LEAN_MALLOC,
   leanStart,
+  SCREEN_FLAGS,
   syncFolder,
   thisSystem,
   traitsOf,
@@ -111,4 +112,11 @@ test('a node starts again once, with settings for little memory, and keeps what 
   expect(leanStart({ ...start, platform: 'darwin' })).toBeUndefined()
   expect(leanStart({ ...start, argv: ['/bin/node', 'waggle.ts', 'status'] })).toBeUndefined()
   expect(leanStart({ ...start, env: { NODE_CHANNEL_FD: '3' } })).toBeUndefined()
+})
+
+test('the screen starts once more with a larger young generation, and not a third time', () => {
+  const start = { platform: 'linux', env: {}, execArgv: [], argv: ['/bin/node', 'waggle.ts', 'top'] }
+  const { argv, env } = leanStart(start)!
+  expect(argv).toEqual(['/bin/node', ...SCREEN_FLAGS, 'waggle.ts', 'top'])
+  expect(leanStart({ ...start, env, execArgv: [...SCREEN_FLAGS] })).toBeUndefined()
 })
