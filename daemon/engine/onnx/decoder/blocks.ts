@@ -5,8 +5,8 @@ import { fixed, refuse, sameShape, type Value } from '../graph/graph.ts'
 import {
   add,
   detach,
+  div,
   equal,
-  exp,
   less,
   likeliest,
   type Matrix,
@@ -22,6 +22,7 @@ import {
   tanh,
 } from '../graph/ops.ts'
 import { divergence, divergenceGradient, type Teacher } from './divergence.ts'
+import { softmaxOf } from './softmax.ts'
 
 /** x Wᵀ + b for rows x: [N, in], W: [out, in], b: [out]. */
 export function linear(x: Value, weight: Matrix, bias?: Value): Value {
@@ -151,47 +152,45 @@ export function tokenStatistics(
 ): Omit<TokenStatistics, 'divergence' | 'top'> & Partial<TokenStatistics> {
   const { graph } = logits
   const [rows, vocabulary] = logits.shape
-  const [logs] = graph.node('LogSoftmax', [logits], [{ dtype: 'float32', shape: logits.shape }], { axis: -1 })
-  const probabilities = exp(logs!)
-  const picked = pickPerRow(logs!, targets)
-  const spread = neg(reduceSum(mul(probabilities, logs!), [1]))
+  const softmax = softmaxOf(logits)
+  const { logs, probabilities, mass, excess } = softmax
+  const picked = pickPerRow(logs, targets)
+  const surprises = neg(reduceSum(mul(probabilities, logs), [1], true))
   const collision = reduceSum(mul(probabilities, probabilities), [1])
   const target = reshape(picked, [rows!, 1])
   const massWhere = (truth: Value): Value => detach(reduceSum(mul(probabilities, truth), [1]))
-  // The Identity nodes give the two results names of their own, so that each can have its own gradient rule.
-  const [logprob] = graph.node('Identity', [picked], [{ dtype: 'float32', shape: [rows!] }])
-  const [entropy] = graph.node('Identity', [spread], [{ dtype: 'float32', shape: [rows!] }])
-  graph.record([logits], [logprob!], ([g]) => {
+  const perRow = (column: Value): Value => reshape(column, [rows!])
+  const logprob = detach(sub(picked, perRow(excess)))
+  const entropy = detach(perRow(add(div(surprises, mass), excess)))
+  graph.record([logits], [logprob], ([g]) => {
     if (!g) return [undefined]
     const column = reshape(g, [rows!, 1])
     const [gradient] = graph.node(
       'ScatterElements',
-      [mul(probabilities, neg(column)), reshape(targets, [rows!, 1]), column],
+      [mul(probabilities, neg(div(column, mass))), reshape(targets, [rows!, 1]), column],
       [{ dtype: 'float32', shape: [rows!, vocabulary!] }],
       { axis: 1, reduction: 'add' },
     )
     return [gradient]
   })
-  graph.record([logits], [entropy!], ([g]) => {
+  graph.record([logits], [entropy], ([g]) => {
     if (!g) return [undefined]
     const column = reshape(g, [rows!, 1])
-    const surprise = add(logs!, reshape(entropy!, [rows!, 1]))
-    return [mul(neg(column), mul(probabilities, surprise))]
+    const surprise = add(logs, sub(reshape(entropy, [rows!, 1]), excess))
+    return [mul(neg(div(column, mass)), mul(probabilities, surprise))]
   })
   const divergenceOf = (from: Teacher): Value => {
-    const found = divergence(logs!, from)
-    graph.record([logits], [found], ([g]) => [
-      g && divergenceGradient({ logs: logs!, probabilities }, from, reshape(g, [rows!, 1])),
-    ])
+    const found = divergence(softmax, from)
+    graph.record([logits], [found], ([g]) => [g && divergenceGradient(softmax, from, reshape(g, [rows!, 1]))])
     return found
   }
   return {
-    logprob: logprob!,
-    entropy: entropy!,
+    logprob,
+    entropy,
     collision,
-    above: massWhere(less(target, logs!)),
-    ties: massWhere(equal(target, logs!)),
+    above: massWhere(less(target, logs)),
+    ties: massWhere(equal(target, logs)),
     ...(teacher && { divergence: divergenceOf(teacher) }),
-    ...(top && { top: likeliest(logs!, top) }),
+    ...(top && { top: likeliest(logs, top, excess) }),
   }
 }

@@ -11,6 +11,7 @@ import type { Value } from '../graph/graph.ts'
 import {
   addPerRow,
   concat,
+  div,
   exp,
   log,
   max,
@@ -21,6 +22,7 @@ import {
   slice,
   sub,
 } from '../graph/ops.ts'
+import type { Softmax } from './softmax.ts'
 
 /** What a teacher says about rows of logits [N, V]. */
 export interface Teacher {
@@ -31,9 +33,12 @@ export interface Teacher {
 }
 
 /** Probabilities of the K + 1 categories and their gaps x_c, [N, K + 1] each. */
-function categories(logs: Value, { tokens, logprobs }: Teacher): { masses: Value; gaps: Value } {
+function categories(
+  { logs, excess }: Softmax,
+  { tokens, logprobs }: Teacher,
+): { masses: Value; gaps: Value } {
   const { graph } = logs
-  const own = severalPerRow(logs, tokens)
+  const own = sub(severalPerRow(logs, tokens), excess)
   const masses = exp(own)
   const [rows] = logs.shape
   const named = reshape(reduceSum(masses, [1]), [rows!, 1])
@@ -44,32 +49,29 @@ function categories(logs: Value, { tokens, logprobs }: Teacher): { masses: Value
   }
 }
 
-/** D of each row, [N], from log-probs [N, V]. Its gradient is `divergenceGradient`. */
-export function divergence(logs: Value, teacher: Teacher): Value {
+/** D of each row, [N]. Its gradient is `divergenceGradient`. */
+export function divergence(softmax: Softmax, teacher: Teacher): Value {
   // Off the tape: the rule above takes fewer passes than those of these operations.
-  const { graph } = logs
+  const { graph } = softmax.logs
   const start = graph.tape.length
-  const { masses, gaps } = categories(logs, teacher)
+  const { masses, gaps } = categories(softmax, teacher)
   const found = reduceSum(mul(masses, gaps), [1])
   graph.tape.length = start
   return found
 }
 
 /** Gradient of the logits [N, V] from that of D, a column [N, 1]. */
-export function divergenceGradient(
-  { logs, probabilities }: { logs: Value; probabilities: Value },
-  teacher: Teacher,
-  ofDivergence: Value,
-): Value {
+export function divergenceGradient(softmax: Softmax, teacher: Teacher, ofDivergence: Value): Value {
+  const { logs, probabilities, mass } = softmax
   const [rows] = logs.shape
   const count = teacher.tokens.shape[1] as number
-  const { masses, gaps } = categories(logs, teacher)
+  const { masses, gaps } = categories(softmax, teacher)
   const whole = reshape(reduceSum(mul(masses, gaps), [1]), [rows!, 1])
   const [named, ofNamed, ofRest] = [
     slice(masses, 1, 0, count),
     slice(gaps, 1, 0, count),
     slice(gaps, 1, count, count + 1),
   ]
-  const asRest = mul(probabilities, mul(ofDivergence, sub(ofRest, whole)))
+  const asRest = mul(probabilities, mul(div(ofDivergence, mass), sub(ofRest, whole)))
   return addPerRow(asRest, teacher.tokens, mul(named, mul(ofDivergence, sub(ofNamed, ofRest))))
 }

@@ -10,7 +10,7 @@ import {
   add,
   afterwards,
   concat,
-  exp,
+  div,
   gemm,
   type Matrix,
   mul,
@@ -25,6 +25,7 @@ import {
 import { type TokenExtras, type TokenStatistics, tokenStatistics } from './blocks.ts'
 import { divergenceGradient, type Teacher } from './divergence.ts'
 import { rangesOf } from './parts.ts'
+import { softmaxOf } from './softmax.ts'
 
 /** What is one number a row. */
 export type Statistic = Exclude<keyof TokenStatistics, 'top'>
@@ -165,21 +166,21 @@ function backward(
 ): Value {
   const { graph } = logits
   const like = [{ dtype: 'float32' as const, shape: logits.shape }]
-  const [logs] = graph.node('LogSoftmax', [logits], like, { axis: -1 })
-  const probabilities = exp(logs!)
+  const softmax = softmaxOf(logits)
+  const { logs, probabilities, mass, excess } = softmax
   let gradient: Value | undefined
   if (ofLogprob) {
-    const inputs = [mul(probabilities, neg(ofLogprob)), targets, ofLogprob]
+    const inputs = [mul(probabilities, neg(div(ofLogprob, mass))), targets, ofLogprob]
     gradient = graph.node('ScatterElements', inputs, like, { axis: 1, reduction: 'add' })[0]!
   }
   if (ofEntropy) {
-    const surprise = add(logs!, ofEntropy.entropy)
-    const part = mul(mul(probabilities, neg(ofEntropy.gradient)), surprise)
+    const surprise = add(logs, sub(ofEntropy.entropy, excess))
+    const part = mul(mul(probabilities, neg(div(ofEntropy.gradient, mass))), surprise)
     gradient = gradient ? add(gradient, part) : part
   }
   if (ofDivergence) {
     const { teacher } = ofDivergence
-    const part = divergenceGradient({ logs: logs!, probabilities }, teacher, ofDivergence.gradient)
+    const part = divergenceGradient(softmax, teacher, ofDivergence.gradient)
     gradient = gradient ? add(gradient, part) : part
   }
   return gradient!

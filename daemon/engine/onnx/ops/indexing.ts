@@ -2,6 +2,7 @@
 
 import type { Dimension } from '../graph/dimension.ts'
 import { refuse, sameShape, type Value } from '../graph/graph.ts'
+import { sub } from './elementwise.ts'
 import { concat, expand, reshape } from './shapes.ts'
 
 /**
@@ -66,8 +67,11 @@ export function addPerRow(rows: Value, indices: Value, values: Value): Value {
   return rows.graph.node('ScatterElements', [rows, indices, values], like, how)[0]!
 }
 
-/** The largest `count` elements of each row, falling, and then their indices as floats: [N, 2 count]. No gradient. */
-export function likeliest(rows: Value, count: number): Value {
+/**
+ * The largest `count` elements of each row, falling, less the row's `excess` [N, 1], and then their indices as floats:
+ * [N, 2 count]. No gradient.
+ */
+export function likeliest(rows: Value, count: number, excess: Value): Value {
   const { graph } = rows
   const shape = [rows.shape[0]!, count]
   const [values, indices] = graph.node(
@@ -81,5 +85,5 @@ export function likeliest(rows: Value, count: number): Value {
   )
   // Exact: no vocabulary has 2^24 tokens.
   const [asFloats] = graph.node('Cast', [indices!], [{ dtype: 'float32', shape }], { to: 1 })
-  return concat([values!, asFloats!], 1)
+  return concat([sub(values!, excess), asFloats!], 1)
 }
