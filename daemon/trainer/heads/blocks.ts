@@ -31,27 +31,29 @@ export function pack(vector: Vector): Uint8Array<ArrayBuffer> {
 
 /** All values are finite. Undefined if the bytes are not a packed vector of so many values, as `pack` makes it. */
 export function unpack(packed: Uint8Array, values: number): Vector | undefined {
-  if (packed.length !== packedSize(values)) return undefined
-  const blocks = Math.ceil(values / BLOCK)
-  const view = new DataView(packed.buffer, packed.byteOffset, packed.length)
-  const vector = new Float32Array(values)
-  for (let block = 0; block < blocks; block++) {
-    const scale = view.getFloat32(4 * block, true) / STEPS
-    if (!(scale >= 0 && scale < Number.POSITIVE_INFINITY)) return undefined
-    const to = Math.min(values, (block + 1) * BLOCK)
-    for (let i = block * BLOCK; i < to; i++) {
-      const step = view.getInt8(4 * blocks + i)
-      if (step < -STEPS) return undefined
-      vector[i] = scale * step
-    }
-  }
-  return vector
+  return added(new Float32Array(values), packed)
 }
 
 /** What a head's bytes stand for: a packed difference from the origin. Undefined if they are none, or not finite. */
 export function unpackBeside(origin: Vector, packed: Uint8Array): Vector | undefined {
-  const vector = unpack(packed, origin.length)
-  if (!vector) return undefined
-  for (let i = 0; i < vector.length; i++) vector[i]! += origin[i]!
-  return vector.every(Number.isFinite) ? vector : undefined
+  return added(origin.slice(), packed)
+}
+
+/** The vector itself, with the packed one added. */
+function added(vector: Vector, packed: Uint8Array): Vector | undefined {
+  if (packed.length !== packedSize(vector.length)) return undefined
+  const blocks = Math.ceil(vector.length / BLOCK)
+  const scales = new DataView(packed.buffer, packed.byteOffset, 4 * blocks)
+  const bytes = new Int8Array(packed.buffer, packed.byteOffset + 4 * blocks, vector.length)
+  for (let block = 0; block < blocks; block++) {
+    const scale = scales.getFloat32(4 * block, true) / STEPS
+    if (!(scale >= 0 && scale < Number.POSITIVE_INFINITY)) return undefined
+    const to = Math.min(vector.length, (block + 1) * BLOCK)
+    for (let i = block * BLOCK; i < to; i++) {
+      if (bytes[i]! < -STEPS) return undefined
+      vector[i]! += Math.fround(scale * bytes[i]!)
+      if (!(Math.abs(vector[i]!) < Number.POSITIVE_INFINITY)) return undefined
+    }
+  }
+  return vector
 }
