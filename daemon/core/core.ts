@@ -6,7 +6,7 @@
 import { type Group, hasSignal, isPlain, isShareable } from '../../protocol/train/index.ts'
 import { MAX_ROLLOUTS, MIN_ROLLOUTS } from '../../protocol/wire/index.ts'
 import type { OwnOrForeign, Pool } from '../store/pool/pool.ts'
-import { mostWaiting } from '../trainer/batch/batch-size.ts'
+import { type Room, roomFor } from '../trainer/batch/batch-size.ts'
 import { createLearner } from '../trainer/learner.ts'
 import type {
   Batch,
@@ -54,10 +54,10 @@ export interface NodeCore {
   /** Useful groups that have not been trained on, oldest first. */
   waiting(origin: OwnOrForeign): Group[]
   /**
-   * Maximum number of waiting own groups with a signal: two batches' worth. While batches also contain peers' groups,
-   * it is twice the own groups in such a batch, so that own groups are generated only as they are needed.
+   * How many own groups with a signal may wait. While batches also contain peers' groups, it is twice the own groups in
+   * such a batch, so that own groups are generated only as they are needed.
    */
-  readonly mostWaiting: number
+  readonly room: Room
   /** Waiting own groups that are useful, and how many make a batch without peers' groups due. */
   readonly next: { waiting: number; due: number }
   /** True for versions whose weights a roll-back discarded: their rollouts must be dropped. */
@@ -145,19 +145,18 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
       if (isNew) plugins.arrived(parts.isTrusted?.(group.author) ? { ...group, trusted: true } : group)
       return isNew
     },
-    get mostWaiting() {
+    get room() {
       const { sizes, maxStaleness } = options.settings()
-      return mostWaiting(Math.max(1, taken ?? sizes.own), maxStaleness)
+      const batch = taken === undefined ? sizes.own : Math.max(1, taken)
+      return roomFor({ batch, whole: taken === undefined ? sizes.whole : batch }, maxStaleness)
     },
     get next() {
       const { own, due = own } = options.settings().sizes
       return { waiting: waiting('own').length, due }
     },
     onEvaluation: learner.evaluation,
-    alarm: learner.alarm,
+    ...{ alarm: learner.alarm, handleAlarms: learner.handleAlarms, testNewcomers: learner.testNewcomers },
     isThrownAway: rollBack.isThrownAway,
-    handleAlarms: learner.handleAlarms,
-    testNewcomers: learner.testNewcomers,
 
     nextBatch() {
       const batch = learner.choose({ own: waiting('own'), foreign: waiting('foreign') })

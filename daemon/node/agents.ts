@@ -97,7 +97,7 @@ export async function openAgents(
       policy: () => policy.reference(),
       isThrownAway: core.isThrownAway,
       // The same limit as for the node's own prompts: groups that wait longer would be too stale for training.
-      hasRoom: (active) => !isPaused() && core.waiting('own').length + active < core.mostWaiting,
+      hasRoom: (active) => !isPaused() && core.waiting('own').length + active < core.room.most,
       environments,
       isTask: (name) => isTask(name) || environments.some((one) => one.name === name),
       onGroup,

@@ -68,9 +68,11 @@ export function openCore({ settings, self, seed, restored }: CoreOptions, parts:
       settings() {
         const { training, model } = settings()
         const optimizer = optimizerOf(settings())
+        const { version } = policy.reference()
         return {
           sizes: {
-            own: batchAt(policy.reference().version, training, parts.nodes()),
+            own: batchAt(version, training, parts.nodes()),
+            whole: batchAt(version, training),
             foreign: training.max_peer_groups,
           },
           minibatches: training.minibatches,

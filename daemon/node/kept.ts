@@ -85,7 +85,7 @@ export async function openKept(
 interface AgainParts extends Omit<KeptParts, 'database' | 'pool' | 'core' | 'policy'> {
   conversations: Conversations
   serving: Pick<Serving, 'info'>
-  core: Pick<NodeCore, 'isThrownAway' | 'waiting' | 'mostWaiting'>
+  core: Pick<NodeCore, 'isThrownAway' | 'waiting' | 'room'>
   policy: Pick<LivePolicy, 'reference' | 'sampler' | 'model' | 'spec'>
   telemetry: Pick<Telemetry, 'round'>
   /** Scores an answer to what was asked; undefined if the config names no verifier. */
@@ -119,7 +119,7 @@ export function openAgain(
       isThrownAway: core.isThrownAway,
       isFree() {
         const { running, waiting } = serving.info()
-        return !isHeld() && running + waiting === 0 && core.waiting('own').length < core.mostWaiting
+        return !isHeld() && running + waiting === 0 && core.waiting('own').length < core.room.most
       },
     },
   )

@@ -89,7 +89,7 @@ export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsP
         const { rollout, training } = settings()
         return {
           groupsPerRound: rollout.groups_per_round,
-          maxWaiting: core.mostWaiting,
+          room: core.room,
           maxStaleness: training.max_staleness,
         }
       },

@@ -28,8 +28,8 @@ interface RolloutSettings {
   groupsPerRound: number
   /** Maximum age of parked groups, in policy versions. Older ones are dropped. */
   maxStaleness: number
-  /** Maximum number of own groups with a signal in the training queue. */
-  maxWaiting: number
+  /** Of own groups with a signal in the training queue. */
+  room: { most: number; round: number }
 }
 
 interface RolloutLoopParts {
@@ -72,15 +72,16 @@ export async function runRolloutLoop(
     ...(options.swarm ? { swarm: options.swarm } : {}),
   }
   let retry = RETRY_MS
+  const roomLeft = (): number => options.settings().room.most - parts.waiting()
   while (!signal.aborted) {
     const seen = parts.changed.count
-    if (parts.mustWait() || parts.waiting() >= options.settings().maxWaiting) {
+    if (parts.mustWait() || roomLeft() < options.settings().room.round) {
       await parts.changed.after(seen, signal)
       continue
     }
     try {
       const started = parts.monotonic()
-      const { groupsPerRound, maxStaleness, maxWaiting } = options.settings()
+      const { groupsPerRound, maxStaleness } = options.settings()
       const random = parts.roundRandom()
       const policy = parts.policy.reference()
       const isVoid = (): boolean => parts.isThrownAway(policy.version)
@@ -88,7 +89,7 @@ export async function runRolloutLoop(
       const round = await playRound(
         {
           view,
-          want: Math.min(groupsPerRound, maxWaiting - parts.waiting()),
+          want: Math.min(groupsPerRound, roomLeft()),
           policy,
           maxNewTokens: options.maxNewTokens,
           context: spec.contextLength,

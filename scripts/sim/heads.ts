@@ -35,7 +35,7 @@ const [count, minutes, stepSeconds, degree, size, limit, churn, seed] = (
 
 const DIMENSIONS = 64
 /** As in the daemon: steps between two heads, and peers that are asked for theirs. */
-const [EVERY, ASKED] = [2, 8]
+const [EVERY, ASKED] = [4, 8]
 const BYTES = size * 1e6
 /** Groups behind the head that is far ahead at the start. */
 const AHEAD = 1_000_000

@@ -142,15 +142,15 @@ test('a user vouches for all peers, for none or for those named in full', () => 
 
 test('groups of known peers take the place of own ones, and a busy trainer has fewer own ones written', async () => {
   const { core, at } = await setUp({ own: 8, foreign: 64, adaptive: true })
-  expect(core.mostWaiting).toBe(16)
+  expect(core.room.most).toBe(16)
   for (let seed = 10; seed < 15; seed++) core.onOwnGroup(at([1, 0], seed))
   for (let seed = 20; seed < 40; seed++) core.onForeignGroup({ ...at([1, 0], seed), author: 'friend' })
 
   const batch = core.nextBatch()!
   expect(batch.groups.filter(({ author }) => author === 'me')).toHaveLength(1)
   expect(batch.groups).toHaveLength(8)
-  expect(core.mostWaiting).toBe(2)
+  expect(core.room.most).toBe(2)
   // A trainer that waits wants a whole batch: peers may have nothing more.
   while (core.nextBatch());
-  expect(core.mostWaiting).toBe(16)
+  expect(core.room.most).toBe(16)
 })

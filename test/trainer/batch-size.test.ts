@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { batchAt, filledBatch, mostWaiting } from '../../daemon/trainer/batch/batch-size.ts'
+import { batchAt, filledBatch, roomFor } from '../../daemon/trainer/batch/batch-size.ts'
 
 test('foreign groups make a batch no larger', () => {
   const own = (batchGroups: number, peers: number) => filledBatch(batchGroups, peers).leastOwn
@@ -27,17 +27,24 @@ test('batches grow from a quarter of batch_groups, or four, to all of them', () 
 
 test('no rollout that may wait is older than allowed when its turn comes', () => {
   for (const batch of [1, 4, 7])
-    for (const staleness of [0, 1, 8]) {
-      // The last in line is written at version 0 and waits for all before it, a version a batch.
-      const most = mostWaiting(batch, staleness)
-      const versionsBefore = Math.ceil(most / batch) - 1
-      expect(versionsBefore).toBeLessThanOrEqual(staleness)
-      expect(most).toBeGreaterThanOrEqual(batch)
-    }
+    for (const whole of [batch, 16])
+      for (const staleness of [0, 1, 8]) {
+        // The last in line is written at version 0 and waits for all before it, a version a batch.
+        const { most } = roomFor({ batch, whole }, staleness)
+        const versionsBefore = Math.ceil(most / batch) - 1
+        expect(versionsBefore).toBeLessThanOrEqual(staleness)
+        expect(most).toBeGreaterThanOrEqual(batch)
+      }
 })
 
 test('a batch is written while another is trained on, where any age is allowed', () => {
-  expect(mostWaiting(4, 0)).toBe(4)
-  expect(mostWaiting(4, 1)).toBe(8)
-  expect(mostWaiting(4, 8)).toBe(8)
+  expect(roomFor({ batch: 4 }, 0)).toEqual({ most: 4, round: 1 })
+  expect(roomFor({ batch: 4 }, 1)).toEqual({ most: 8, round: 4 })
+  expect(roomFor({ batch: 4 }, 8)).toEqual({ most: 8, round: 4 })
+})
+
+test('a node that divides its batch still writes as many groups at once as four of its batches need', () => {
+  expect(roomFor({ batch: 2, whole: 4 }, 8)).toEqual({ most: 6, round: 4 })
+  expect(roomFor({ batch: 2, whole: 16 }, 8)).toEqual({ most: 10, round: 8 })
+  expect(roomFor({ batch: 4, whole: 16 }, 8)).toEqual({ most: 20, round: 16 })
 })

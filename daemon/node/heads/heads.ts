@@ -81,7 +81,7 @@ export interface NodeHeads {
 }
 
 /** Optimizer steps between two exchanges. */
-const EVERY = 2
+const EVERY = 4
 /** Exchanges between two in which strangers are asked for heads that may teach. */
 const TEACHERS_EVERY = 8
 /** Larger models exchange nothing while all their parameters are trained: four copies of them are held meanwhile. */

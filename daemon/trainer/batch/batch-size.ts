@@ -39,19 +39,26 @@ export function filledBatch(batchGroups: number, peers: number): { leastOwn: num
   return { leastOwn, foreign: Math.max(Math.ceil(OPEN_PART * batchGroups), batchGroups - leastOwn) }
 }
 
-/**
- * How many batches of own groups may wait beyond the one that is trained on, so that none is too stale when its turn
- * comes.
- */
-const AHEAD = 1
+/** Versions that a group waits for at most while others of its round are trained on. */
+const AHEAD = 4
+
+/** How many own groups may be queued or being written, and how much of that room a round waits for. */
+export interface Room {
+  most: number
+  round: number
+}
 
 /**
- * Maximum number of groups queued or being written. `batch` in groups, `maxStaleness` in versions. AReaL's rule (arXiv
- * 2505.24298): at version v, with batches of B groups and a maximum staleness of eta versions, (eta + v + 1) B -
- * (accepted + running) groups may be started. Of the accepted groups, v B have been trained on, which leaves (eta + 1) B
- * minus the groups that are queued or being written. A node that generates one batch while it trains on another needs
- * no more than eta = 1: a longer queue would only make groups staler.
+ * `batch`: own groups in one; `whole`: in one that is not divided among nodes. While a batch is trained on, a whole one may
+ * be written: the sampler writes many prompts at once for little more than a few cost, so rounds as small as a divided
+ * batch would cost what averaging saves. AReaL's rule (arXiv 2505.24298)
+ * bounds the age: at version v, with batches of B groups and a maximum staleness of eta versions, (eta + v + 1) B -
+ * (accepted + running) groups may be started. Of the accepted groups, v B have been trained on, which leaves (eta + 1) B.
  */
-export function mostWaiting(batch: number, maxStaleness: number): number {
-  return (Math.min(AHEAD, maxStaleness) + 1) * batch
+export function roomFor(
+  { batch, whole = batch }: { batch: number; whole?: number | undefined },
+  maxStaleness: number,
+): Room {
+  const round = Math.min(whole, Math.min(AHEAD, maxStaleness) * batch)
+  return { most: round + batch, round: Math.max(1, round) }
 }

@@ -31,7 +31,7 @@ export interface LearnerSettings {
    * Maximum number of groups in a batch: I own groups and J foreign groups. A batch is due when `due` groups wait
    * (default: I). A waiting foreign group counts by its author's standing.
    */
-  sizes: { own: number; foreign: number; due?: number }
+  sizes: { own: number; foreign: number; due?: number; whole?: number }
   minibatches: number
   /** Default: mean over tokens. */
   aggregation?: Aggregation
