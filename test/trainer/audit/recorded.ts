@@ -133,6 +133,8 @@ export interface Play {
   disk?: SimulatedDisk
   maxBytes?: number
   learningRate?: number
+  /** Computes the steps; a new one if left out. */
+  engine?: Engine
 }
 
 /** Plays steps and records them as a node does. */
@@ -146,8 +148,8 @@ export async function play({
   disk = new SimulatedDisk(),
   maxBytes,
   learningRate = RATE,
+  engine = createLocalEngine({ threads }),
 }: Play = {}): Promise<Recorded> {
-  const engine = createLocalEngine({ threads })
   await engine.open({ spec, weights: INITIAL })
   const blobs = createBlobs({ directory: '/audits' }, { disk })
   const ledger = createLedger({ values: layout.size, ...(maxBytes && { maxBytes }) }, { blobs })
@@ -213,6 +215,8 @@ export interface Auditing {
   bytes?: AuditParts['bytes']
   uniform?: AuditParts['uniform']
   engine?: Engine
+  /** Of the method; new ones if left out. */
+  plugins?: PluginHost
 }
 
 /** What a node with these tasks audits with. */
@@ -252,7 +256,7 @@ export async function audit(
   }: Auditing = {},
 ): Promise<Verdict> {
   const engine = more.engine ?? createLocalEngine({ threads })
-  const plugins = await openPlugins(method)
+  const plugins = more.plugins ?? (await openPlugins(method))
   const options: AuditOptions = { layout, method, learningRate, build: BUILD, maxTokens }
   try {
     return await auditStep(
@@ -265,7 +269,7 @@ export async function audit(
       },
     )
   } finally {
-    await plugins.close()
+    if (!more.plugins) await plugins.close()
     if (!more.engine) await engine.close()
   }
 }
