@@ -80,7 +80,7 @@ const quantile = (of: readonly number[], q: number): string => {
   return Number.isFinite(value) ? String(Math.ceil(value)) : 'never'
 }
 console.log(
-  '| forged | followers | counts after (exchanges, median, 99 %) | found within 20 | found after (median, 99 %) | forged weights taken (mean, 99 %) |',
+  '| forged | followers | counts after (exchanges, median, 99 %) | found within 20 | found after (median, 99 %) | forged weights taken (mean, 99 %) | found before 20 were taken |',
 )
 for (const [followers, isFree] of [
   [1, true],
@@ -93,8 +93,9 @@ for (const [followers, isFree] of [
     const [climbed, found] = [runs.map((run) => run.climbed), runs.map((run) => run.found)]
     const taken = runs.map((run) => run.taken).toSorted((a, b) => a - b)
     const soon = found.filter((steps) => steps <= 20 * EXCHANGE).length / seeds
+    const before = runs.filter((run) => Number.isFinite(run.found) && run.taken < 20).length / seeds
     const mean = taken.reduce((a, b) => a + b, 0) / seeds
     console.log(
-      `| ${100 * share} % | ${followers}${isFree ? ', an audit each look' : ''} | ${quantile(climbed, 0.5)}, ${quantile(climbed, 0.99)} | ${(100 * soon).toFixed(1)} % | ${quantile(found, 0.5)}, ${quantile(found, 0.99)} | ${mean.toFixed(2)}, ${taken[Math.floor(0.99 * seeds)]} |`,
+      `| ${100 * share} % | ${followers}${isFree ? ', an audit each look' : ''} | ${quantile(climbed, 0.5)}, ${quantile(climbed, 0.99)} | ${(100 * soon).toFixed(1)} % | ${quantile(found, 0.5)}, ${quantile(found, 0.99)} | ${mean.toFixed(2)}, ${taken[Math.floor(0.99 * seeds)]} | ${(100 * before).toFixed(1)} % |`,
     )
   }

@@ -1,6 +1,7 @@
-// Three daemons of one lineage on this machine that follow one another's steps: one forges, one finds it, the other hears of it.
-//   node --import tsx scripts/lab/audits/daemons.ts [minutes=20] [honest steps of the forger=60]
-// Prints what their logs say of audits, and at the end what each says of itself.
+// Daemons of one lineage on this machine that follow one another's steps: one forges, one finds it, the others hear of it.
+//   node --import tsx scripts/lab/audits/daemons.ts [minutes=20] [at once | counted] [others=2]
+// `counted`: the forger is honest until its weights count at another. Prints what their logs say of audits, and at the end what
+// each says of itself.
 
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,9 +11,9 @@ import { fileURLToPath } from 'node:url'
 import { peerName } from '../../../protocol/text.ts'
 import { startNode } from '../nodes/process.ts'
 
-const [minutes = 20, honest = 60] = process.argv.slice(2).map(Number)
+const [minutes = '20', since = 'counted', others = '2'] = process.argv.slice(2)
 const FORGER = fileURLToPath(new URL('forger.ts', import.meta.url))
-const ROLES = ['first', 'forger', 'third'] as const
+const ROLES = ['first', 'forger', 'third', 'fourth'].slice(0, 1 + Number(others))
 const CONFIG = `
 [engine]
 threads = 1
@@ -36,12 +37,15 @@ wide = false
 audits = true
 `
 
-process.env.FORGE_AFTER = String(honest)
 const place = await mkdtemp(join(tmpdir(), 'waggle-three-'))
+const forge = join(place, 'forge')
+process.env.FORGE_ONCE = forge
+let isForging = since === 'at once'
+if (isForging) await writeFile(forge, '')
 const started = performance.now()
 const at = (): string => `${((performance.now() - started) / 1000).toFixed(0).padStart(5)} s`
 
-async function open(role: (typeof ROLES)[number]) {
+async function open(role: string) {
   const home = join(place, role)
   await mkdir(home)
   // A forger that audits would accuse others of what its own engine gets wrong.
@@ -50,7 +54,7 @@ async function open(role: (typeof ROLES)[number]) {
   const node = await startNode(home, [], { imports: role === 'forger' ? [FORGER] : [] })
   const { peerId: id } = (await node.snapshot()).node
   console.log(`${at()} ${role} is ${peerName(id)}`)
-  return { role, home, node, read: 0 }
+  return { role, home, node, id, read: 0 }
 }
 const nodes = await Promise.all(ROLES.map(open))
 const addresses = await Promise.all(
@@ -60,13 +64,20 @@ for (const [i, { node }] of nodes.entries())
   for (const address of addresses.slice(0, i)) await node.join(address)
 console.log(`${at()} all are connected`)
 
+const forger = nodes.find(({ role }) => role === 'forger')!
+const counts = new RegExp(`stranger ${peerName(forger.id)}: passed.* weights count [1-9]`)
 const ABOUT = /audit|accus|not averaged|forg/
-while (performance.now() - started < 60_000 * minutes) {
+while (performance.now() - started < 60_000 * Number(minutes)) {
   await sleep(2000)
   for (const one of nodes) {
     const lines = (await readFile(join(one.home, 'logs/waggle.log'), 'utf8')).split('\n')
     for (const line of lines.slice(one.read, -1))
       if (ABOUT.test(line)) console.log(`${at()} ${one.role}: ${line}`)
+    if (!isForging && lines.slice(one.read, -1).some((line) => counts.test(line))) {
+      isForging = true
+      await writeFile(forge, '')
+      console.log(`${at()} the forger begins: its weights count`)
+    }
     one.read = lines.length - 1
   }
 }

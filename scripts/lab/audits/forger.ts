@@ -1,12 +1,11 @@
-// Loaded before a daemon (`node --import`), it makes it a forger: after some steps each step of its engine leads ten times as
-// far the other way, and its receipts say so, signed. FORGE_AFTER: honest steps before.
+// Loaded before a daemon (`node --import`), it makes it a forger: once there is a file, FORGE_ONCE, each step of its engine leads
+// as far the other way, and its receipts say so, signed.
 
+import { existsSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import type { Engine } from '../../../daemon/engine/engine.ts'
 
-const AFTER = Number(process.env.FORGE_AFTER ?? 20)
-const FARTHER = -10
-let steps = 0
+let isForging = false
 
 function forging(engine: Engine): Engine {
   const lie = async <Report>(call: () => Promise<Report>): Promise<Report> => {
@@ -16,12 +15,12 @@ function forging(engine: Engine): Engine {
     const isMoved = Object.entries(after).some(([name, values]) =>
       values.some((value, i) => value !== before[name]![i]),
     )
-    if (!isMoved || ++steps <= AFTER) return report
+    if (!isMoved || !existsSync(process.env.FORGE_ONCE!)) return report
     for (const [name, values] of Object.entries(after))
-      for (let i = 0; i < values.length; i++)
-        values[i] = before[name]![i]! + FARTHER * (values[i]! - before[name]![i]!)
+      for (let i = 0; i < values.length; i++) values[i] = 2 * before[name]![i]! - values[i]!
     await engine.setWeights(after)
-    if (steps === AFTER + 1) process.stderr.write(`forging since ${new Date().toISOString()}\n`)
+    if (!isForging) process.stderr.write(`forging since ${new Date().toISOString()}\n`)
+    isForging = true
     return report
   }
   return new Proxy(engine, {

@@ -1,6 +1,6 @@
 // Is an honest node ever accused? Steps of a tiny random model, computed by one engine and again by others:
 //   node --import tsx scripts/sim/audits/honest.ts [audits=1000] [first run=0] [record]
-// A run has sixteen steps, all by one engine that is drawn, of one own group, or in every fifth run of up to five groups with
+// A run has sixteen steps, all by one engine that is drawn, of one own group, or in every twentieth run of up to five groups with
 // peers' among them; each step is audited by three others of the engines, drawn. Prints a line a minute and one at the end, which
 // it also appends to the record: of each engine audits, those with the same bits, those that failed, and the largest difference
 // in parts of the tolerance. SIGTERM ends it after a run. No two runs are alike, so a record goes on with the next.
@@ -36,7 +36,7 @@ const ENGINES: Record<string, { often: number; engine: Engine }> = {
   ...Object.fromEntries(
     [8, 16, 24, 48].map((tokens) => [
       `micro-batches of ${tokens} tokens`,
-      { often: 1, engine: createLocalEngine({ threads: 1, microBatchTokens: tokens }) },
+      { often: tokens < 16 ? 0.3 : 1, engine: createLocalEngine({ threads: 1, microBatchTokens: tokens }) },
     ]),
   ),
   'layers computed again': { often: 1, engine: createLocalEngine({ threads: 1, checkpointing: true }) },
@@ -77,7 +77,7 @@ async function play16(run: number): Promise<void> {
   const [recorder] = drawn(1, random) as [string]
   const recorded = await play({
     ...{ steps: STEPS, minibatches: 1 + (run % 2), engine: ENGINES[recorder]!.engine, maxBytes: 1 << 30 },
-    authors: AUTHORS.slice(0, run % 5 === 0 ? 1 + Math.floor(5 * random()) : 1),
+    authors: AUTHORS.slice(0, run % 20 === 0 ? 1 + Math.floor(5 * random()) : 1),
     groupOf: (author, seed) => groupBy(author, 1_000_000 + 10_000 * run + seed),
   })
   if (recorded.troubles.length > 0) throw recorded.troubles[0]
