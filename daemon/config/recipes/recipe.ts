@@ -11,11 +11,13 @@ export interface Recipe {
   parameters: number
   /** Config path -> value. Where a recipe is named, these override the defaults and presets; the config file overrides them. */
   values: Readonly<Record<string, unknown>>
+  /** The program to start beside the node, which asks, rewards and looks; undefined where the node does it. */
+  agent?: string
   /** What the runs reached, from the records. */
   looks: readonly RecipeLook[]
-  /** Greedy accuracy of each run at the last look, 0 to 1. */
+  /** Greedy accuracy of each run at the last look, 0 to 1. Agents are asked sampled answers alone. */
   greedy: readonly number[]
-  /** Processor seconds of each run to the last look, its own evaluations included. */
+  /** Processor seconds of the runs to the last look, the node's own evaluations included; of an agent's, where measured. */
   processorSeconds: readonly number[]
   /** Most memory that a run held, bytes. */
   peakBytes?: number

@@ -1,0 +1,54 @@
+// SmolLM2 learns to call tools, in the service of an agent that runs beside the node: a calculator, and a shop's tools by
+// MCP. The agent asks, calls the tools, rewards, and looks at questions that it never trains on; the node has no tasks of
+// its own. A run has 48 groups, which took 7 to 10 steps: the others had no signal or came too late.
+
+import type { Recipe } from './recipe.ts'
+import { sorting } from './sorting.ts'
+
+const withAgent = {
+  model: sorting.model,
+  parameters: sorting.parameters,
+  values: {
+    tasks: [],
+    'agents.listen': '127.0.0.1:4290',
+    'agents.max_tokens': 512,
+    'agents.rollout_seconds': 3600,
+    'model.max_completion_tokens': 32,
+    'rollout.group_size': 4,
+    'training.method': 'lora',
+    'training.batch_groups': 2,
+    'training.learning_rate': 3e-4,
+    'training.warm_up_steps': 0,
+  },
+  greedy: [],
+}
+
+export const calculator = {
+  ...withAgent,
+  summary: 'SmolLM2-135M-Instruct learns to call an agent’s calculator',
+  agent: 'node scripts/agents/calculator.mjs 48 4 48',
+  looks: [
+    { step: 0, sampled: [0.1875, 0.2083], questions: 48 },
+    { step: 10, sampled: [0.9375, 1], questions: 48 },
+  ],
+  processorSeconds: [],
+  recorded: {
+    command: 'npm run -s lab:agent -- --arms calculator --model smollm2.gguf --seeds 1,2',
+    file: 'docs/results/agents.jsonl',
+  },
+} satisfies Recipe
+
+export const shop = {
+  ...withAgent,
+  summary: 'SmolLM2-135M-Instruct learns to ask a shop’s MCP server for prices',
+  agent: 'node scripts/agents/shop.mjs 48 4 16',
+  looks: [
+    { step: 0, sampled: [0], questions: 16 },
+    { step: 10, sampled: [0.8125], questions: 16 },
+  ],
+  processorSeconds: [],
+  recorded: {
+    command: 'npm run -s lab:agent -- --arms shop --model smollm2.gguf --questions 16 --seeds 1',
+    file: 'docs/results/agents.jsonl',
+  },
+} satisfies Recipe
