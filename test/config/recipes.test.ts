@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { stringify } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
 import { recipeInfo } from '../../daemon/config/recipes/compare.ts'
@@ -65,7 +66,29 @@ describe('a config with a recipe', () => {
 })
 
 test.each(Object.entries<Recipe>(RECIPES))('the runs of %s are as many at each look', (_, recipe) => {
-  const runs = recipe.processorSeconds.length
-  expect(recipe.looks.map(({ sampled }) => sampled.length)).toEqual(recipe.looks.map(() => runs))
-  expect(recipe.greedy).toHaveLength(runs)
+  const { looks, greedy, processorSeconds, agent } = recipe
+  const runs = looks[0]?.sampled.length ?? 0
+  expect(looks.map(({ sampled }) => sampled.length)).toEqual(looks.map(() => runs))
+  expect(greedy).toHaveLength(agent ? 0 : runs)
+  // Those of an agent were not always measured.
+  if (agent) expect(processorSeconds.length).toBeLessThanOrEqual(runs)
+  else expect(processorSeconds).toHaveLength(runs)
+})
+
+test.each(Object.entries<Recipe>(RECIPES))('%s has the looks of its records', (name, { looks, recorded }) => {
+  if (!recorded) return
+  const at = new URL(`../../${recorded.file}`, import.meta.url)
+  const rows = readFileSync(at, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  const runs = rows.filter(({ arm }) => arm === name)
+  const looksOf = (run: (typeof runs)[number]) =>
+    run.looks?.map(({ sampled }: { sampled: number }) => sampled) ??
+    [run.before, run.after].map(({ solved, prompts }) => solved / prompts)
+  const recordedLooks = runs.map(looksOf)
+  const isOf = (some: number[]) =>
+    recordedLooks.some((one) => some.every((value, i) => Math.abs(value - one[i]) < 6e-5))
+  for (const [run] of looks[0]!.sampled.entries())
+    expect(isOf(looks.map(({ sampled }) => sampled[run]!)), `${name}, run ${run + 1}`).toBe(true)
 })

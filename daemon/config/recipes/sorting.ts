@@ -4,7 +4,7 @@
 
 import type { Recipe } from './recipe.ts'
 
-export const sorting: Recipe = {
+export const sorting = {
   summary: 'SmolLM2-135M-Instruct learns to sort three numbers',
   model: 'SmolLM2-135M-Instruct in Q4_1 (98 MB), a GGUF file as Ollama, LM Studio or llama.cpp download it',
   parameters: 134_515_008,
@@ -33,4 +33,4 @@ export const sorting: Recipe = {
       'npm run -s lab:up -- --model SmolLM2-135M-Instruct.Q4_1.gguf --steps 0,20 --questions 100 --seeds 1,2,3',
     file: 'docs/results/up.jsonl',
   },
-}
+} satisfies Recipe

@@ -1,6 +1,7 @@
 // Compares the memory plan with the real engine. For models of several sizes, full and LoRA, a child process starts (see
 // daemon/platform/lean.ts), loads, samples and trains as a node does, with foreign groups and copies for a checkpoint, and reports its peak resident
-// memory.
+// memory. Micro-batches are full, and the sampler writes while the trainer trains: a node has both, and the plan must have
+// room for both.
 //
 //   node --import tsx scripts/bench/models/memory-plan.ts [--only 60M-lora] [--json]
 
@@ -58,34 +59,11 @@ const SIZES: Record<string, DecoderSpec> = {
   '10M': decoder(8_000, 256, 10, 8, 4, 704),
   '60M': decoder(32_000, 512, 16, 8, 4, 1408),
 }
-const WORK: Record<string, Work> = {
-  '3M': {
-    prompt: 64,
-    completion: 96,
-    groupSize: 8,
-    slots: 64,
-    microBatchTokens: 2048,
-    checkpointing: false,
-    mixes: true,
-  },
-  '10M': {
-    prompt: 64,
-    completion: 96,
-    groupSize: 8,
-    slots: 32,
-    microBatchTokens: 1024,
-    checkpointing: false,
-    mixes: true,
-  },
-  '60M': {
-    prompt: 48,
-    completion: 32,
-    groupSize: 4,
-    slots: 8,
-    microBatchTokens: 256,
-    checkpointing: false,
-    mixes: true,
-  },
+/** Two groups fill a micro-batch of 3M, one those of the others: the prompt without its last token, and the completions. */
+const WORK: Record<string, Omit<Work, 'checkpointing'>> = {
+  '3M': { prompt: 65, completion: 96, groupSize: 10, slots: 64, microBatchTokens: 2048, mixes: true },
+  '10M': { prompt: 65, completion: 96, groupSize: 10, slots: 32, microBatchTokens: 1024, mixes: true },
+  '60M': { prompt: 65, completion: 32, groupSize: 6, slots: 8, microBatchTokens: 256, mixes: true },
 }
 const { values } = parseArgs({
   options: { only: { type: 'string' }, child: { type: 'string' }, json: { type: 'boolean', default: false } },
@@ -168,33 +146,31 @@ async function child(name: string): Promise<void> {
     ),
     metrics: {},
   }
-  for (let step = 0; step < 1; step++) {
-    const written = await policy.sampler.generate({
-      samples,
-      maxNewTokens: completion,
-      temperature: 1,
-      stopTokens: [],
-    })
-    const most =
-      Math.max(1, Math.ceil((2 * microBatchTokens) / (work.prompt + groupSize * completion))) * groupSize
-    const sequences = written.slice(0, most).map(({ tokens: drawn }, i) => ({
-      conditioning: samples[i]!.prompt,
-      completion: drawn,
-      columns: { advantage: i % 2 === 0 ? 1 : -1, proximal: -10 },
-    }))
-    const request = { sequences, objective, temperature: 1, denominator: 1000 }
-    const optimizer = {
-      ...ADAMW,
-      learningRate: 1e-5,
-      beta2: 0.999,
-    }
+  const write = () =>
+    policy.sampler.generate({ samples, maxNewTokens: completion, temperature: 1, stopTokens: [] })
+  const written = await write()
+  const most =
+    Math.max(1, Math.ceil((2 * microBatchTokens) / (work.prompt + groupSize * completion))) * groupSize
+  const sequences = written.slice(0, most).map(({ tokens: drawn }, i) => ({
+    conditioning: samples[i]!.prompt,
+    completion: drawn,
+    columns: { advantage: i % 2 === 0 ? 1 : -1, proximal: -10 },
+  }))
+  const request = { sequences, objective, temperature: 1, denominator: 1000 }
+  const optimizer = { ...ADAMW, learningRate: 1e-5, beta2: 0.999 }
+  let isTrained = false
+  const train = async () => {
     // The slots of a step with foreign groups.
     for (const into of [GRADIENT, 'part']) await trainer.gradient({ ...request, into })
     for (const into of ['side', 'own-mean', 'foreign-mean'])
       await trainer.combine({ into, terms: [{ vector: 'part', factor: 1 }] })
     await trainer.step({ along: GRADIENT, optimizer })
-    await policy.advance(1)
+    isTrained = true
   }
+  const training = train()
+  while (!isTrained) await write()
+  await training
+  await policy.advance(1)
   // As a checkpoint takes them.
   const kept = await Promise.all([trainer.weights(), trainer.optimizer()])
   const peak = process.resourceUsage().maxRSS * 1024

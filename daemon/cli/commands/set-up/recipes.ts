@@ -33,11 +33,12 @@ function list(context: Context): number {
       first ? percent(meanOf(first.sampled), 0) : '-',
       last ? percent(meanOf(last.sampled), 0) : '-',
       last ? String(last.step) : '-',
+      last ? String(last.sampled.length) : '-',
       processorSeconds.length > 0 ? duration(1000 * meanOf(processorSeconds)) : '-',
       summary,
     ]
   })
-  for (const line of tableText(['NAME', 'FROM', 'TO', 'STEPS', 'PROCESSOR TIME', 'WHAT'], rows))
+  for (const line of tableText(['NAME', 'FROM', 'TO', 'STEPS', 'RUNS', 'PROCESSOR TIME', 'WHAT'], rows))
     context.out(line)
   context.out('')
   context.out(
@@ -45,6 +46,9 @@ function list(context: Context): number {
   )
   return 0
 }
+
+/** Fewer runs than this do not say much about how far runs lie apart. */
+const ENOUGH_RUNS = 5
 
 const meanOf = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length
 const all = (values: readonly number[]): string => values.map((value) => percent(value, 0)).join(', ')
@@ -57,28 +61,43 @@ function described(name: string, recipe: Recipe, start: string): string[] {
     return [String(look.step), all(look.sampled), band ? bandText(band) : '-']
   })
   const last = recipe.looks.at(-1)
-  const costs = [
-    `${recipe.processorSeconds.map((seconds) => duration(1000 * seconds)).join(', ')} of processor time`,
-    ...(recipe.peakBytes ? [`at most ${bytes(recipe.peakBytes)} of memory`] : []),
-  ]
   return [
     `${name}: ${recipe.summary}`,
     '',
     `Start:  ${start}`,
     ...(recipe.model ? [`Model:  ${recipe.model}`] : []),
+    ...(recipe.agent ? [`Agent:  ${recipe.agent}, in another terminal: it asks and rewards`] : []),
     '',
     ...settingsText(recipe),
     ...(last
       ? [
           ...tableText(['STEP', 'HELD-OUT ACCURACY OF EACH RUN', 'EXPECTED OF ONE MORE'], looks),
           '',
-          `${last.questions} held-out questions a look, sampled; greedy ${all(recipe.greedy)} at step ${last.step}.`,
-          `To step ${last.step}: ${costs.join('; ')}.`,
+          ...reachedText(recipe, last),
         ]
       : []),
     recipe.recorded
       ? `Records: ${recipe.recorded.file}, made by \`${recipe.recorded.command}\`.`
       : 'Not run by us: no record says what it reaches.',
+  ]
+}
+
+function reachedText(
+  { greedy, processorSeconds, peakBytes }: Recipe,
+  { questions, sampled, step }: Recipe['looks'][number],
+): string[] {
+  const greedily = greedy.length > 0 ? `; greedy ${all(greedy)} at step ${step}` : ''
+  const spent = processorSeconds.map((seconds) => duration(1000 * seconds)).join(', ')
+  const costs = [
+    ...(spent ? [`${spent} of processor time`] : []),
+    ...(peakBytes ? [`at most ${bytes(peakBytes)} of memory`] : []),
+  ]
+  return [
+    `${questions} held-out questions a look, sampled${greedily}.`,
+    ...(costs.length > 0 ? [`To step ${step}: ${costs.join('; ')}.`] : []),
+    ...(sampled.length < ENOUGH_RUNS
+      ? [`From ${sampled.length} ${sampled.length === 1 ? 'run' : 'runs'}: others may lie farther apart.`]
+      : []),
   ]
 }
 
