@@ -118,6 +118,13 @@ test('a prompt is read once for all sequences of a group, also if they come in c
   expect(apart.asked.read).toEqual([1])
 })
 
+test('of prompts that nobody waits for, only as many tokens are kept as are read at once', async () => {
+  const turns = [0, 1, 0, 2, 2].map((i, step) => ({ step, request: request([promptOf(i)], 12) }))
+  expect((await run(turns)).asked.read).toEqual([1, 1, 1])
+  // A prompt has five tokens: with room for seven, the newest alone is kept.
+  expect((await run(turns, { readAtOnce: 7 })).asked.read).toEqual([1, 1, 1, 1])
+})
+
 test('the cache grows and shrinks with the sequences, and holds the longest', async () => {
   const { asked } = await run([
     { step: 0, request: request([promptOf(0)], 40) },

@@ -13,7 +13,7 @@ const withAgent = {
     'agents.listen': '127.0.0.1:4290',
     'agents.max_tokens': 512,
     'agents.rollout_seconds': 3600,
-    'model.max_completion_tokens': 32,
+    'model.max_completion_tokens': 48,
     'rollout.group_size': 4,
     'training.method': 'lora',
     'training.batch_groups': 2,

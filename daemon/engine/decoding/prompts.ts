@@ -6,7 +6,10 @@ import type { PromptTokens, ReadPrompt, SequenceCache } from './sequence-cache.t
 
 /** Most prompts read side by side. */
 const PROMPTS_AT_ONCE = 16
-/** Prompts that are kept although no sample waits for them: the next call of a group may have the same prompt. */
+/**
+ * Most prompts that are kept although no sample waits for them, since the next call of a group may have the same prompt:
+ * the latest ones, as far as they have no more tokens than are read at once.
+ */
 const KEPT_PROMPTS = 8
 
 export interface Prompt extends PromptTokens {
@@ -78,9 +81,13 @@ export function createPrompts({ readAtOnce }: { readAtOnce: number }): Prompts {
       }
     },
     drop() {
-      const unused = [...prompts].filter(([, { waiting }]) => waiting === 0)
-      for (const [key, prompt] of unused.slice(0, Math.max(0, unused.length - KEPT_PROMPTS))) {
-        prompt.read?.release()
+      const kept = { prompts: 0, tokens: 0 }
+      for (const [key, { waiting, read, tokens }] of [...prompts].reverse()) {
+        if (waiting > 0) continue
+        kept.prompts += 1
+        kept.tokens += tokens.length
+        if (kept.prompts === 1 || (kept.prompts <= KEPT_PROMPTS && kept.tokens <= readAtOnce)) continue
+        read?.release()
         prompts.delete(key)
       }
     },

@@ -183,7 +183,9 @@ function cache(spec: DecoderSpec, work: Work): number {
   const perToken = layers * 2 * kvHeads * headWidth
   const read = Math.max(prompt, Math.min(PROMPTS_AT_ONCE * prompt, microBatchTokens))
   // Those of conversations are counted by KEPT_BYTES.
-  const prompts = work.hasConversations ? 0 : PROMPTS_KEPT * prompt
+  const prompts = work.hasConversations
+    ? 0
+    : Math.max(prompt, Math.min(PROMPTS_KEPT * prompt, microBatchTokens))
   const kept = (slots * (prompt + completion) + prompts + FIT.readCopies * read) * perToken
   const reading = read * (4 * width + 3 * feedForward)
   return FLOAT * (kept + reading + 2 * slots * vocabulary)

@@ -123,9 +123,13 @@ await runExperiment<Agent, Result>({
 process.exit(0)
 
 function settingsOf({ model, groups, questions }: Values) {
-  const { 'rollout.group_size': group, 'training.batch_groups': batch } = calculator.values
+  const {
+    'rollout.group_size': group,
+    'training.batch_groups': batch,
+    'model.max_completion_tokens': length,
+  } = calculator.values
   return {
     model: basename(String(model)),
-    ...{ groups: Number(groups), group, batch, questions: Number(questions) },
+    ...{ groups: Number(groups), group, batch, questions: Number(questions), length },
   }
 }

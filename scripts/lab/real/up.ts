@@ -37,8 +37,11 @@ await runExperiment<RecipeName, Result>({
     questions: { type: 'string', default: '200' },
     check: { type: 'boolean' },
   },
-  settings: ({ model, steps, questions }) => ({
-    ...{ model: basename(String(model ?? '')), steps: String(steps), questions: Number(questions) },
+  settings: ({ model, steps, questions, check }) => ({
+    model: basename(String(model ?? '')),
+    // A check is never done already.
+    ...(check ? { checked: new Date().toISOString() } : { steps: String(steps) }),
+    questions: Number(questions),
   }),
   arm(name) {
     if (!isRecipe(name)) throw new Error(`no recipe "${name}"; there are ${RECIPE_NAMES.join(', ')}`)
