@@ -129,6 +129,18 @@ test('activations grow with the length of answers, not with its square', () => {
   expect(of(8192)).toBeLessThan(2 * of(4096))
 })
 
+test('micro-batches of few tokens take less per token, and keep fewer prompts', () => {
+  const spec = { ...SPEC, adapter: WISH.adapter }
+  const of = (microBatchTokens: number) =>
+    estimateMemory(spec, { ...WISH.work, prompt: 512, slots: 8, microBatchTokens, checkpointing: false })
+  const [few, many] = [of(512), of(4096)]
+  expect(few.activations).toBeLessThan(many.activations / 5)
+  // Seven prompts more are kept, and as many more are read at once, two copies of each.
+  const perToken = 4 * 24 * 2 * 2 * 64
+  const reading = 4 * (4 * 896 + 3 * 4864)
+  expect(many.cache - few.cache).toBe(7 * 512 * (3 * perToken + reading))
+})
+
 test('where memory is short, smaller micro-batches come before activations that are computed twice', () => {
   const chosen = [20e9, 10e9, 6.5e9, 5e9].map((budget) => {
     const { microBatchTokens, checkpointing, slots } = plan({ method: 'lora', budget })

@@ -80,6 +80,8 @@ const FIT = {
   perWidth: 7,
   perQuery: 3.5,
   perFeedForward: 3.5,
+  /** Of these, what a micro-batch of few tokens takes: its engine returns memory as soon as it is free; see engine/onnx/core.ts. */
+  short: { tokens: 512, share: 0.85 },
   /** Copies of the keys and values of prompts while they are read. */
   readCopies: 2,
   /** Floats per head for each pair of a token and a token that it attends to. */
@@ -162,7 +164,9 @@ function activations(spec: DecoderSpec, work: Work): number {
   // Scores that are computed in parts are not kept.
   const all = FLOAT * tokens * pairs
   const isCut = all > FIT.scoreBytes
-  const perLayer = perToken(spec) + (isCut ? 0 : FIT.perPair * pairs)
+  const isShort = !work.checkpointing && work.microBatchTokens <= FIT.short.tokens
+  const share = isShort ? FIT.short.share : 1
+  const perLayer = share * (perToken(spec) + (isCut ? 0 : FIT.perPair * pairs))
   const parts = 2 ** Math.ceil(Math.log2(all / FIT.scoreBytes))
   const scores = isCut ? (FIT.scores * all) / parts : 0
   // With checkpointing, only the inputs of all layers are kept, and everything of one layer at a time.

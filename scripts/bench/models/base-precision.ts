@@ -5,11 +5,12 @@
 // do not depend on them.
 //
 //   node --import tsx scripts/bench/models/base-precision.ts [--only SmolLM2-135M] [--precisions q4] [--prompt 64]
-//     [--completion 512] [--rows 8] [--trained 1] [--micro 512] [--memory 2.5] [--threads 2] [--unpacked] [--json]
+//     [--completion 512] [--rows 8] [--trained 1] [--micro 512] [--memory 2.5] [--threads 2] [--keep] [--unpacked] [--json]
 //
 // --rows: completions of a prompt. --trained: how many of them the step trains on, all by default: with one micro-batch
 // each, two have the same peak as eight. --micro: tokens of a micro-batch. --memory: the plan chooses the settings for so
-// many GB instead. --unpacked: without the sampler's packed copy of blocks. Of a completion, the last 64 tokens are
+// many GB instead. --keep: activations are kept, not computed twice. --unpacked: without the sampler's packed copy of
+// blocks. Of a completion, the last 64 tokens are
 // written, after a prompt that stands for the others: the cache is as full, and it takes no hours.
 
 import { spawnSync } from 'node:child_process'
@@ -77,6 +78,7 @@ const { values: flags } = parseArgs({
     micro: { type: 'string', default: '512' },
     memory: { type: 'string' },
     threads: { type: 'string', default: '1' },
+    keep: { type: 'boolean', default: false },
     unpacked: { type: 'boolean', default: false },
     child: { type: 'string' },
     json: { type: 'boolean', default: false },
@@ -150,7 +152,7 @@ type Settings = Pick<MemoryPlan, 'microBatchTokens' | 'checkpointing' | 'packs' 
 function settingsFor(spec: DecoderSpec, adapter: AdapterSpec, bytes: BaseBytes | undefined): Settings {
   if (flags.memory === undefined)
     return {
-      ...{ microBatchTokens: Number(flags.micro), checkpointing: true },
+      ...{ microBatchTokens: Number(flags.micro), checkpointing: !flags.keep },
       ...{ packs: !flags.unpacked, slots: work.groupSize },
     }
   return planMemory('', spec, {
