@@ -1,6 +1,6 @@
 // SmolLM2 learns to call tools, in the service of an agent that runs beside the node: a calculator, and a shop's tools by
 // MCP. The agent asks, calls the tools, rewards, and looks at questions that it never trains on; the node has no tasks of
-// its own. A run has 48 groups, which took 7 to 10 steps: the others had no signal or came too late.
+// its own. Before calls got 48 tokens, two runs of the calculator and one of the shop learnt as well (docs/results/agents.jsonl).
 
 import type { Recipe } from './recipe.ts'
 import { sorting } from './sorting.ts'
@@ -28,12 +28,13 @@ export const calculator = {
   summary: 'SmolLM2-135M-Instruct learns to call an agent’s calculator',
   agent: 'node scripts/agents/calculator.mjs 48 4 48',
   looks: [
-    { step: 0, sampled: [0.1875, 0.2083], questions: 48 },
-    { step: 10, sampled: [0.9375, 1], questions: 48 },
+    { step: 0, sampled: [0.1875], questions: 48 },
+    { step: 15, sampled: [1], questions: 48 },
   ],
-  processorSeconds: [],
+  processorSeconds: [511],
+  peakBytes: 5_350_000_000,
   recorded: {
-    command: 'npm run -s lab:agent -- --arms calculator --model smollm2.gguf --seeds 1,2',
+    command: 'npm run -s lab:agent -- --arms calculator --model smollm2.gguf --seeds 3',
     file: 'docs/results/agents.jsonl',
   },
 } satisfies Recipe
@@ -48,7 +49,7 @@ export const shop = {
   ],
   processorSeconds: [],
   recorded: {
-    command: 'npm run -s lab:agent -- --arms shop --model smollm2.gguf --questions 16 --seeds 1',
+    command: 'npm run -s lab:agent -- --arms shop --model smollm2.gguf --questions 16 --seeds 2',
     file: 'docs/results/agents.jsonl',
   },
 } satisfies Recipe

@@ -17,7 +17,7 @@ export interface Recipe {
   looks: readonly RecipeLook[]
   /** Greedy accuracy of each run at the last look, 0 to 1. Agents are asked sampled answers alone. */
   greedy: readonly number[]
-  /** Processor seconds of the runs to the last look, the node's own evaluations included; of an agent's, where measured. */
+  /** Processor seconds of the runs to the last look, the node's own evaluations included. */
   processorSeconds: readonly number[]
   /** Most memory that a run held, bytes. */
   peakBytes?: number
