@@ -94,11 +94,11 @@ describe('a run with a recipe', () => {
     expect(recipeText(beside(0.5, {}, 80))).toMatch(/^sorting: \d+ to \d+ % expected at step 10, its last/)
   })
 
-  test('says what two runs reached', () => {
-    const looks = [{ step: 20, sampled: [0.37, 0.41], questions: 200 }]
-    expect(recipeText(beside(0.2, { looks }))).toBe(
-      'sorting: 37 % and 41 % at step 20 in 2 runs alone, too few for a band',
-    )
+  test('says what one or two runs reached', () => {
+    const of = (...sampled: number[]) =>
+      recipeText(beside(0.2, { looks: [{ step: 20, sampled, questions: 200 }] }))
+    expect(of(0.37, 0.41)).toBe('sorting: 37 % and 41 % at step 20 in 2 runs alone, too few for a band')
+    expect(of(0.37)).toBe('sorting: 37 % at step 20 in 1 run alone, too few for a band')
   })
 
   test('below its band names the usual cause', () => {

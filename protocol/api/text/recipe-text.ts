@@ -97,9 +97,8 @@ export function recipeText(snapshot: Pick<Snapshot, 'recipe' | 'evaluations'>): 
   if (end.step === 0) return undefined
   if (!band) {
     const reached = end.sampled.map((share) => percent(share, 0)).join(' and ')
-    return said(
-      `${reached} at step ${end.step} in ${end.sampled.length} runs alone, too few for a band${differs}`,
-    )
+    const count = end.sampled.length === 1 ? '1 run' : `${end.sampled.length} runs`
+    return said(`${reached} at step ${end.step} in ${count} alone, too few for a band${differs}`)
   }
   return said(`${bandText(band)} expected at step ${end.step}, its last${runs}${differs}`)
 }
