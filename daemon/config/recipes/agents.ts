@@ -44,10 +44,11 @@ export const shop = {
   summary: 'SmolLM2-135M-Instruct learns to ask a shop’s MCP server for prices',
   agent: 'node scripts/agents/shop.mjs 48 4 16',
   looks: [
-    { step: 0, sampled: [0], questions: 16 },
-    { step: 10, sampled: [0.8125], questions: 16 },
+    { step: 0, sampled: [0.125], questions: 16 },
+    { step: 11, sampled: [0.75], questions: 16 },
   ],
-  processorSeconds: [],
+  processorSeconds: [355],
+  peakBytes: 3_570_000_000,
   recorded: {
     command: 'npm run -s lab:agent -- --arms shop --model smollm2.gguf --questions 16 --seeds 2',
     file: 'docs/results/agents.jsonl',

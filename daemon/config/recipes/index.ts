@@ -1,7 +1,7 @@
 // The recipes, by name.
 
 import { isGguf } from '../presets.ts'
-import { calculator } from './agents.ts'
+import { calculator, shop } from './agents.ts'
 import { halfBillion } from './half-billion.ts'
 import type { Recipe } from './recipe.ts'
 import { sorting } from './sorting.ts'
@@ -14,6 +14,7 @@ export const RECIPES = {
   'three-tasks': threeTasks,
   sorting,
   calculator,
+  shop,
   'too-fast': tooFast,
   'half-billion': halfBillion,
 } as const satisfies Record<string, Recipe>
