@@ -20,6 +20,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '500' },
     volunteers: { type: 'string', default: '2' },
     'audit-seconds': { type: 'string', default: String(AUDIT_SECONDS) },
+    /** All, or some alone; an empty text for none. */
     kinds: { type: 'string', default: STRANGER_KINDS.join() },
   },
 })
@@ -48,17 +49,23 @@ function ends(all: readonly StrangersCourse[]): string {
 }
 
 const started = process.cpuUsage()
-if (values.kinds === STRANGER_KINDS.join()) {
+if (values.kinds === '' || values.kinds === STRANGER_KINDS.join()) {
   console.log(`alone: ${ends(await runs({ honest: 0 }))}`)
-  for (const weights of ['off', 'audited', 'trusted'] as const) {
-    const all = await runs({ honest, weights })
+  for (const [weights, shares] of [
+    ['off', true],
+    ['audited', true],
+    ['trusted', true],
+    ['audited', false],
+    ['trusted', false],
+  ] as const) {
+    const all = await runs({ honest, weights, shares })
     const rungs = all.flatMap((run) => run.rungs)
     const draws = mean(rungs.map(({ passed }) => passed)).toFixed(1)
     const climbed = all.flatMap((run) => run.climbed)
     const when = climbed.length > 0 ? `after ${mean(climbed).toFixed(0)} s` : 'not'
     const cost = (100 * mean(all.map((run) => run.cost))).toFixed(1)
     console.log(
-      `${honest} volunteers, ${weights}: ${ends(all)}, ${draws} draws each, ${climbed.length} of ${rungs.length} counted ${when}, audits took ${cost} %`,
+      `${honest} volunteers, weights ${weights}${shares ? '' : ', no rollouts'}: ${ends(all)}, ${draws} draws each, ${climbed.length} of ${rungs.length} counted ${when}, audits took ${cost} %`,
     )
   }
 }

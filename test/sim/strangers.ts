@@ -31,6 +31,8 @@ export interface StrangersOptions {
   kind?: StrangerKind
   /** Whether the founder trusts its volunteers, audits them, or takes nobody's weights. */
   weights?: 'trusted' | 'audited' | 'off'
+  /** Whether nodes train on one another's rollouts. */
+  shares?: boolean
   seconds?: number
   isVerbose?: boolean
   /** Processor seconds of an audit, where a step takes 3.2; few make a test short. */
@@ -71,6 +73,7 @@ export async function runStrangers({
   liars = 0,
   kind = 'sign flipped',
   weights = 'audited',
+  shares = true,
   seconds = 600,
   isVerbose = false,
   auditSeconds = AUDIT_SECONDS,
@@ -81,7 +84,7 @@ export async function runStrangers({
   const truth: Truth = { honest: new Set(), wrote: new Map(), heads: new Map(), turncoats: new Set() }
   const settingsOf = (): typeof config => ({
     ...config,
-    training: { ...config.training, learning_rate: 0.02 },
+    training: { ...config.training, learning_rate: 0.02, ...(!shares && { max_peer_groups: 0 }) },
     swarm: { ...config.swarm, audits: true, trust: [] },
   })
   const forged = Array.from({ length: liars }, () => ({ steps: 0, first: 0 }))
