@@ -28,7 +28,7 @@ interface RolloutSettings {
   groupsPerRound: number
   /** Maximum age of parked groups, in policy versions. Older ones are dropped. */
   maxStaleness: number
-  /** Of own groups with a signal in the training queue. */
+  /** Most own groups with a signal in the training queue, and how many must be missing before a round begins. */
   room: { most: number; round: number }
 }
 

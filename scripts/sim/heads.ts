@@ -8,7 +8,12 @@
 import { parseArgs } from 'node:util'
 import { randomStream } from '../../daemon/host/random.ts'
 import { createHourlyBytes } from '../../daemon/swarm/heads/hourly-bytes.ts'
-import { createHeadExchange, type FetchedHead, type Learnt } from '../../daemon/trainer/heads/exchange.ts'
+import {
+  createHeadExchange,
+  type FetchedHead,
+  type Learnt,
+  STEPS_BETWEEN_HEADS,
+} from '../../daemon/trainer/heads/exchange.ts'
 import { createPartners } from '../../daemon/trainer/heads/partners.ts'
 import { distance, type Vector } from '../../daemon/trainer/heads/vector.ts'
 
@@ -35,7 +40,7 @@ const [count, minutes, stepSeconds, degree, size, limit, churn, seed] = (
 
 const DIMENSIONS = 64
 /** As in the daemon: steps between two heads, and peers that are asked for theirs. */
-const [EVERY, ASKED] = [4, 8]
+const ASKED = 8
 const BYTES = size * 1e6
 /** Groups behind the head that is far ahead at the start. */
 const AHEAD = 1_000_000
@@ -50,7 +55,7 @@ function createMember(name: string, own = 0) {
   const hourly = () => createHourlyBytes({ most: () => limit * 1e6 }, { clock })
   return {
     name,
-    exchange: createHeadExchange({ layout, origin: () => origin, every: EVERY }),
+    exchange: createHeadExchange({ layout, origin: () => origin, every: STEPS_BETWEEN_HEADS }),
     partners: createPartners(clock),
     limits: { in: hourly(), out: hourly() },
     weights: new Float32Array(DIMENSIONS) as Vector,

@@ -13,7 +13,7 @@ import type { HeadTask } from '../../../protocol/wire/index.ts'
 import type { LivePolicy } from '../../policy/live-policy.ts'
 import type { TeachingHead } from '../../policy/teachers.ts'
 import type { JoinedPeers } from '../../policy/trained.ts'
-import { createHeadExchange, type Learnt } from '../../trainer/heads/exchange.ts'
+import { createHeadExchange, type Learnt, STEPS_BETWEEN_HEADS } from '../../trainer/heads/exchange.ts'
 import type { AddedHead, AuditedWeights } from '../../trainer/heads/join.ts'
 import { createPartners, type Partner } from '../../trainer/heads/partners.ts'
 import type { Probation } from '../../trainer/heads/probation.ts'
@@ -80,8 +80,6 @@ export interface NodeHeads {
   info(): HeadsInfo | undefined
 }
 
-/** Optimizer steps between two exchanges. */
-const EVERY = 4
 /** Exchanges between two in which strangers are asked for heads that may teach. */
 const TEACHERS_EVERY = 8
 /** Larger models exchange nothing while all their parameters are trained: four copies of them are held meanwhile. */
@@ -98,7 +96,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const layout = layoutOf(policy.spec)
   const isOn = (): boolean => layout.size <= MAX_VALUES && parts.isOn()
   const origin = (): Vector => toVector(layout, policy.initial)
-  const exchange = createHeadExchange({ layout, origin, every: EVERY })
+  const exchange = createHeadExchange({ layout, origin, every: STEPS_BETWEEN_HEADS })
   const teaching = createTeachingHeads({ layout, origin })
   const partners = createPartners({ now })
   partners.restore(parts.joined)

@@ -102,6 +102,8 @@ export interface HeadExchange {
 
 interface Waiting extends TriedHead, ComparedHead {}
 
+/** Optimizer steps between two heads, in the daemon and in the simulation. */
+export const STEPS_BETWEEN_HEADS = 4
 /** A peer's head moves this node at most so many times as far as its own steps between two heads. */
 const FARTHEST = 4
 /** No training makes weights so many times as long. A trial of them would cost this node, and not their sender. */

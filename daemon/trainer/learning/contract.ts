@@ -29,7 +29,8 @@ export interface LearnerOptions {
 export interface LearnerSettings {
   /**
    * Maximum number of groups in a batch: I own groups and J foreign groups. A batch is due when `due` groups wait
-   * (default: I). A waiting foreign group counts by its author's standing.
+   * (default: I). A waiting foreign group counts by its author's standing. `whole`: I of a node that shares its work with
+   * nobody (default: I).
    */
   sizes: { own: number; foreign: number; due?: number; whole?: number }
   minibatches: number

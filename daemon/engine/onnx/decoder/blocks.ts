@@ -160,6 +160,7 @@ export function tokenStatistics(
   const target = reshape(picked, [rows!, 1])
   const massWhere = (truth: Value): Value => detach(reduceSum(mul(probabilities, truth), [1]))
   const perRow = (column: Value): Value => reshape(column, [rows!])
+  // Detached, so that each has only the gradient rule that is recorded for it below.
   const logprob = detach(sub(picked, perRow(excess)))
   const entropy = detach(perRow(add(div(surprises, mass), excess)))
   graph.record([logits], [logprob], ([g]) => {
