@@ -31,7 +31,8 @@ export interface Decoding {
 }
 
 /** The contract as a thread serves it. Calls that can be answered at once return no promise. */
-export interface Core extends Omit<Engine, 'info' | 'generate' | 'weights' | 'setWeights' | 'optimizer'> {
+export interface Core
+  extends Omit<Engine, 'info' | 'generate' | 'weights' | 'setWeights' | 'optimizer' | 'processorSeconds'> {
   /**
    * Decodes the samples of all calls side by side, including calls that join later. Resolves once every call is
    * answered and no new one has come. Rejects if the engine fails; calls not answered by then get no answer.

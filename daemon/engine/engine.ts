@@ -26,5 +26,14 @@ export interface Resting {
   wake(): Promise<void>
 }
 
+/** An engine that says what it costs. */
+export interface Metered {
+  /**
+   * Processor seconds of its thread or process since that began, other engines in it included. A thread does not see the
+   * threads of its library: with `info.threads` above one, this is its own time so many times, which is no less.
+   */
+  processorSeconds(): Promise<number>
+}
+
 /** Sampler and trainer over one copy of the weights. */
-export type Engine = Sampler & Trainer
+export type Engine = Sampler & Trainer & Metered

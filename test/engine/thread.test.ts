@@ -38,6 +38,26 @@ test('calls are served in turn, and each abort reaches its own', async () => {
   await one.close()
 })
 
+test('an engine says what its thread takes, and not what others do meanwhile', async () => {
+  const one = thread().engine(INFO)
+  await one.open({ spec: SPEC, weights: randomWeights(SPEC, 1) })
+  const before = await one.processorSeconds()
+  const mine = process.threadCpuUsage()
+  while (process.threadCpuUsage(mine).user < 100_000);
+  const after = await one.processorSeconds()
+  expect(before).toBeGreaterThan(0)
+  expect(after - before).toBeLessThan(0.05)
+  await one.close()
+})
+
+test('an engine with several threads says no less than they all took', async () => {
+  const { engine } = thread()
+  const [one, two] = [engine(INFO), engine({ ...INFO, threads: 2 })]
+  const seconds = await one.processorSeconds()
+  expect(await two.processorSeconds()).toBeGreaterThanOrEqual(2 * seconds)
+  await Promise.all([one.close(), two.close()])
+})
+
 test('a thread that does not start says so to each call', async () => {
   const { start, engine } = createEngineThread({ worker: new URL('./absent', import.meta.url), options: {} })
   const one = engine(INFO)

@@ -138,6 +138,7 @@ export function createScriptedEngine(options: ScriptOptions): ScriptedEngine {
     step: refuse,
     weights: refuse,
     optimizer: refuse,
+    processorSeconds: refuse,
   }
   return engine
 }

@@ -262,6 +262,7 @@ export function createTabularEngine(
         skill = skillOf(weights)
         version = of ?? version
       }),
+    processorSeconds: async () => 0,
     optimizer: () =>
       inTurn(0, () => ({
         steps: adam.steps,

@@ -130,6 +130,7 @@ export function createSteadyEngine({
       kept.remember(weights, undefined, version)
     },
     optimizer: () => steady((engine) => engine.optimizer()),
+    processorSeconds: () => steady((engine) => engine.processorSeconds()),
     close: () => engine.close(),
   }
 }

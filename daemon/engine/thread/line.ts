@@ -10,6 +10,8 @@ export interface Line<Options> {
   send(reply: WorkerReply, transfer?: ArrayBuffer[]): void
   /** Cuts that arrived since the last call. */
   newCuts(): Cut[]
+  /** Of this thread, or of the whole process if there is one for the engine. */
+  processorSeconds(): number
 }
 
 export function openLine<Options>(): Line<Options> {
@@ -29,6 +31,7 @@ function threadLine<Options>(port: MessagePort): Line<Options> {
         found.push(next.message as Cut)
       return found
     },
+    processorSeconds: () => secondsOf(process.threadCpuUsage()),
   }
 }
 
@@ -52,5 +55,8 @@ function processLine<Options>(): Line<Options> {
       cuts = []
       return found
     },
+    processorSeconds: () => secondsOf(process.cpuUsage()),
   }
 }
+
+const secondsOf = ({ user, system }: NodeJS.CpuUsage): number => (user + system) / 1e6

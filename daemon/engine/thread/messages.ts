@@ -62,8 +62,8 @@ export type WorkerCall = { id: number; engine: number } & (
       }
     }[PlainCall]
   | { method: 'setWeights'; request: { weights: Weights; version: number | undefined; isInFlight: boolean } }
-  /** Answered once the thread runs, with its StartReport if there is one. */
-  | { method: 'start'; request?: undefined }
+  /** `start` is answered once the thread runs, with its StartReport if there is one. */
+  | { method: 'start' | 'processorSeconds'; request?: undefined }
 )
 
 export interface WorkerReply {

@@ -59,6 +59,7 @@ export function createRestingEngine(start: () => Engine): Engine & Resting {
     weights: () => during((one) => one.weights()),
     setWeights: (...given: Parameters<Engine['setWeights']>) => during((one) => one.setWeights(...given)),
     optimizer: () => during((one) => one.optimizer()),
+    processorSeconds: () => during((one) => one.processorSeconds()),
     wake: () => during(() => {}),
     async rest(again) {
       if (calls > 0 || changing || reopen) return

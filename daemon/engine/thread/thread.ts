@@ -98,6 +98,8 @@ export function createEngineThread({
       return {
         info,
         ...askedCalls(ask),
+        processorSeconds: async () =>
+          (isProcess ? 1 : info.threads) * (await ask<number>({ method: 'processorSeconds' })),
         async close() {
           if (!dead && open.has(id)) await ask({ method: 'close' })
           open.delete(id)
@@ -110,7 +112,7 @@ export function createEngineThread({
 
 type Ask = <T>(body: CallBody, options?: GenerateOptions & WithProgress) => Promise<T>
 
-function askedCalls(ask: Ask): Omit<Engine, 'info' | 'close'> {
+function askedCalls(ask: Ask): Omit<Engine, 'info' | 'close' | 'processorSeconds'> {
   return {
     // Pick the request's fields: callers may pass objects with more fields, such as a whole model, and not all of these
     // can be cloned.

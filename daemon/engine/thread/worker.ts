@@ -6,7 +6,7 @@ import type { Core } from '../core.ts'
 import { createCuts } from './cuts.ts'
 import { createInFlight } from './in-flight.ts'
 import { joinCalls } from './joining.ts'
-import { openLine } from './line.ts'
+import { type Line, openLine } from './line.ts'
 import type { StartReport, WorkerCall } from './messages.ts'
 
 export interface Started {
@@ -69,8 +69,8 @@ export function serveCore<Options>(
   const serve = async (call: PlainCallMessage): Promise<boolean> => {
     try {
       const { createCore, report } = await started
-      const value =
-        call.method === 'start' ? report : await perform(coreOf(call.engine, createCore), withProgress(call))
+      const core = (): Core => coreOf(call.engine, createCore)
+      const value = await perform(withProgress(call), { core, report, line })
       if (call.method === 'close') cores.delete(call.engine)
       answer(call.id, value)
       return true
@@ -137,14 +137,24 @@ export function serveCore<Options>(
 
 type PlainCallMessage = Exclude<WorkerCall, { method: 'generate' }>
 
-function perform(core: Core, call: Exclude<PlainCallMessage, { method: 'start' }>): unknown {
+interface Performing {
+  core(): Core
+  report: StartReport | undefined
+  line: Pick<Line<unknown>, 'processorSeconds'>
+}
+
+function perform(call: PlainCallMessage, { core, report, line }: Performing): unknown {
   switch (call.method) {
+    case 'start':
+      return report
+    case 'processorSeconds':
+      return line.processorSeconds()
     case 'open':
-      return core.open(call.request)
+      return core().open(call.request)
     case 'setWeights':
-      return core.setWeights(call.request.weights, call.request.version)
+      return core().setWeights(call.request.weights, call.request.version)
     default:
-      return (core[call.method] as (request: unknown) => unknown)(call.request)
+      return (core()[call.method] as (request: unknown) => unknown)(call.request)
   }
 }
 

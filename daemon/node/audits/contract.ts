@@ -48,7 +48,7 @@ export interface AuditsParts extends Omit<AuditParts, 'bytes'> {
   /** Keeps it over a kill. `names`: SHA-256 of all that are to be kept. Never rejects. */
   keepHead(head: Uint8Array, names: readonly string[]): Promise<void>
   proofs: Proofs
-  budget: AuditBudget
+  budget: Pick<AuditBudget, 'draws' | 'info'>
   phases: Pick<Phases, 'run'>
   random(): number
   now(): number

@@ -101,16 +101,14 @@ export function openAudits(
       { kind: settings().engine.kind, device: 'cpu', threads, microBatchTokens, checkpointing },
       1,
     )
-    const began = { wall: parts.monotonic() / 1000, processor: processorSeconds() }
     try {
       const { spec, initial } = policy
-      return await recomputeStep(step, {
-        ...{ engine: engine!, spec, layout, base: model.digest, frozen: model.weights, initial, plugins },
-      })
+      return await budget.charge(engine!, () =>
+        recomputeStep(step, {
+          ...{ engine: engine!, spec, layout, base: model.digest, frozen: model.weights, initial, plugins },
+        }),
+      )
     } finally {
-      // It has one thread, and others work meanwhile.
-      const passed = parts.monotonic() / 1000 - began.wall
-      budget.spent(Math.min(passed, processorSeconds() - began.processor))
       await Promise.all([engine!.close(), plugins.close()])
     }
   }

@@ -48,6 +48,10 @@ export function createLocalEngine(
     weights: () => inTurn(() => core.weights()),
     setWeights: (weights: Weights, version?: number) => inTurn(() => core.setWeights(weights, version)),
     optimizer: () => inTurn(() => core.optimizer()),
+    processorSeconds: async () => {
+      const { user, system } = process.cpuUsage()
+      return (user + system) / 1e6
+    },
     close: () => inTurn(() => core.close()),
   }
 }

@@ -64,7 +64,7 @@ function play({ disk = new SimulatedDisk(), restored, told }: Start = {}) {
     blobs: createBlobs({ directory: '/audits' }, { disk }),
     keepHead: async () => {},
     proofs: { async accuse() {}, repeat() {} },
-    budget: { draws: () => true, spent() {}, info: () => undefined },
+    budget: { draws: () => true, info: () => undefined },
     ...{
       signer,
       phases: NO_PHASES,

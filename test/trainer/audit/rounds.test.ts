@@ -57,6 +57,32 @@ describe('the budget', () => {
     expect(play(20_000, (at) => at % 30 === 0).budget.info()!.share).toBeGreaterThan(0.045)
   })
 
+  /** An audit's engine takes `own` processor seconds while the node takes 3.6. */
+  const charged = async (own: () => Promise<number>, run = async () => 'passed') => {
+    const state = { at: 100 }
+    const budget = createAuditBudget({}, { processorSeconds: () => state.at, random: () => 0 })
+    const audit = async () => {
+      state.at += 3.6
+      return await run()
+    }
+    const verdict = await budget.charge({ processorSeconds: own }, audit).catch(() => 'failed')
+    return [verdict, budget.info()!.seconds]
+  }
+
+  test('is charged what an audit’s engine takes, not what the node does beside', async () => {
+    expect(await charged(async () => 1)).toEqual(['passed', 1.3])
+  })
+
+  test('is charged at most what the node took, though an engine’s threads were idle', async () => {
+    expect(await charged(async () => 6.4)).toEqual(['passed', expect.closeTo(3.6)])
+  })
+
+  test('is charged for an audit that failed, and for an engine that cannot say', async () => {
+    const fail = () => Promise.reject(new Error('no memory'))
+    expect(await charged(async () => 1, fail)).toEqual(['failed', 1.3])
+    expect(await charged(fail, fail)).toEqual(['failed', expect.closeTo(3.6)])
+  })
+
   test('does not tell when the next audit comes: it may be at once', () => {
     const { audits } = play(20_000)
     const waits = audits.slice(1).map((at, i) => at - audits[i]!)
