@@ -13,6 +13,7 @@ import arc1d from './grids/arc-1d.ts'
 import binaryMatrix from './grids/binary-matrix.ts'
 import propositionalLogic from './logic/propositional-logic.ts'
 import bf from './programs/bf.ts'
+import jsonExtraction from './text/json-extraction.ts'
 
 export const TASKS: readonly Task[] = [
   basicArithmetic,
@@ -25,6 +26,7 @@ export const TASKS: readonly Task[] = [
   bf,
   propositionalLogic,
   arc1d,
+  jsonExtraction,
   frozenLake,
   keysAndDoors,
 ]

@@ -2,6 +2,7 @@
 
 import { isGguf } from '../presets.ts'
 import { calculator, shop } from './agents.ts'
+import { extractJson } from './extract-json.ts'
 import { halfBillion } from './half-billion.ts'
 import type { Recipe } from './recipe.ts'
 import { sorting } from './sorting.ts'
@@ -13,6 +14,7 @@ export type { Recipe } from './recipe.ts'
 export const RECIPES = {
   'three-tasks': threeTasks,
   sorting,
+  'extract-json': extractJson,
   calculator,
   shop,
   'too-fast': tooFast,

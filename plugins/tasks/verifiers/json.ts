@@ -9,10 +9,15 @@ import { Fault, flag, oneAnswer, type Verifier } from './verifier.ts'
 const FENCE = /^```(?:json)?\n([\s\S]*)\n```$/
 const NONE = Symbol('no JSON')
 
-function valueIn(text: string): unknown {
+/** Without space and a code fence around it. */
+export function unfenced(text: string): string {
   const trimmed = trimSpaces(text)
+  return FENCE.exec(trimmed)?.[1] ?? trimmed
+}
+
+function valueIn(text: string): unknown {
   try {
-    return parseExactly(FENCE.exec(trimmed)?.[1] ?? trimmed)
+    return parseExactly(unfenced(text))
   } catch {
     return NONE
   }
