@@ -1,7 +1,7 @@
 // Daemons of one lineage on this machine that follow one another's steps: one forges, one finds it, the others hear of it.
 //   node --import tsx scripts/lab/audits/daemons.ts [minutes=20] [at once | counted] [others=2]
-// `counted`: the forger is honest until its weights count at another. Prints what their logs say of audits, and at the end what
-// each says of itself.
+// `counted`: the forger is honest until its weights count at another. Prints what their logs say of audits, when its weights are
+// averaged, and at the end what each says of itself: a minute after all others know.
 
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -54,7 +54,7 @@ async function open(role: string) {
   const node = await startNode(home, [], { imports: role === 'forger' ? [FORGER] : [] })
   const { peerId: id } = (await node.snapshot()).node
   console.log(`${at()} ${role} is ${peerName(id)}`)
-  return { role, home, node, id, read: 0 }
+  return { role, home, node, id, read: 0, averaged: 0 }
 }
 const nodes = await Promise.all(ROLES.map(open))
 const addresses = await Promise.all(
@@ -67,8 +67,19 @@ console.log(`${at()} all are connected`)
 const forger = nodes.find(({ role }) => role === 'forger')!
 const counts = new RegExp(`stranger ${peerName(forger.id)}: passed.* weights count [1-9]`)
 const ABOUT = /audit|accus|not averaged|forg/
-while (performance.now() - started < 60_000 * Number(minutes)) {
+let end = 60_000 * Number(minutes)
+while (performance.now() - started < end) {
   await sleep(2000)
+  const others = nodes.filter((one) => one !== forger)
+  const told = await Promise.all(others.map(({ node }) => node.snapshot()))
+  if (told.every(({ heads }) => heads?.out.includes(forger.id)))
+    end = Math.min(end, performance.now() - started + 60_000)
+  for (const [i, { heads, training }] of told.entries()) {
+    const [one, found] = [others[i]!, heads?.peers.find(({ peer }) => peer === forger.id)]
+    if (!found || found.at === one.averaged) continue
+    one.averaged = found.at
+    console.log(`${at()} ${one.role}, step ${training?.step}: averaged the forger's of step ${found.version}`)
+  }
   for (const one of nodes) {
     const lines = (await readFile(join(one.home, 'logs/waggle.log'), 'utf8')).split('\n')
     for (const line of lines.slice(one.read, -1))
