@@ -87,7 +87,8 @@ while (performance.now() - started < end) {
     if (!isForging && lines.slice(one.read, -1).some((line) => counts.test(line))) {
       isForging = true
       await writeFile(forge, '')
-      console.log(`${at()} the forger begins: its weights count`)
+      const { training } = await forger.node.snapshot()
+      console.log(`${at()} the forger begins after step ${training?.step}: its weights count`)
     }
     one.read = lines.length - 1
   }
