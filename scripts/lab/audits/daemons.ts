@@ -45,18 +45,20 @@ if (isForging) await writeFile(forge, '')
 const started = performance.now()
 const at = (): string => `${((performance.now() - started) / 1000).toFixed(0).padStart(5)} s`
 
-async function open(role: string) {
+/** `trusted`: a peer whose weights the forger averages, so that its own stay near enough to count there. */
+async function open(role: string, trusted: readonly string[] = []) {
   const home = join(place, role)
   await mkdir(home)
-  // A forger that audits would accuse others of what its own engine gets wrong.
-  const weights = role === 'forger' ? 'trusted' : 'audited'
-  await writeFile(join(home, 'config.toml'), `${CONFIG}weights = "${weights}"\n`)
+  const weights = role === 'forger' ? `"trusted"\ntrust = ${JSON.stringify(trusted)}` : '"audited"'
+  await writeFile(join(home, 'config.toml'), `${CONFIG}weights = ${weights}\n`)
   const node = await startNode(home, [], { imports: role === 'forger' ? [FORGER] : [] })
   const { peerId: id } = (await node.snapshot()).node
   console.log(`${at()} ${role} is ${peerName(id)}`)
   return { role, home, node, id, read: 0, averaged: 0 }
 }
-const nodes = await Promise.all(ROLES.map(open))
+const [first, ...later] = ROLES
+const founder = await open(first!)
+const nodes = [founder, ...(await Promise.all(later.map((role) => open(role, [founder.id]))))]
 const addresses = await Promise.all(
   nodes.map(async ({ node }) => (await node.snapshot()).swarm!.addresses[0]!),
 )

@@ -1,5 +1,5 @@
 // Loaded before a daemon (`node --import`), it makes it a forger: once there is a file, FORGE_ONCE, each step of its engine leads
-// as far the other way, and its receipts say so, signed.
+// as far the other way, and its receipts say so, signed. Its audits are honest: they ask for an engine on the processor.
 
 import { existsSync } from 'node:fs'
 import { registerHooks } from 'node:module'
@@ -38,7 +38,8 @@ registerHooks({
   load(url, context, next) {
     const loaded = next(url, context)
     if (!url.split('?')[0]!.endsWith('/daemon/engine/select.ts')) return loaded
-    const lying = 'const lying = async (...asked) => (await createEngines(...asked)).map(forging)'
+    const lying =
+      'const lying = async (choice, ...asked) => { const all = await createEngines(choice, ...asked); return choice.device === "cpu" ? all : all.map(forging) }'
     const source = String(loaded.source).replace(
       'export{createEngines};',
       `${lying};export{lying as createEngines};`,
