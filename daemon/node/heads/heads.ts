@@ -264,6 +264,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       if (suspects.length > 0) parts.log(`weights of ${suspects.length} peers are not averaged for a while`)
     },
     refuse(peer) {
+      if (trials.trying?.peers.includes(peer)) trials.stop()
       exchange.dismiss([peer])
       probation.put([peer], policy.reference().version)
     },

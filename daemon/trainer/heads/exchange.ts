@@ -83,7 +83,7 @@ export interface HeadExchange {
   average(now: { version: number; weights: Vector }, heads: readonly TriedHead[]): Vector
   /** The heads of these peers are in the weights now. */
   admit(peers: readonly string[], version: number): void
-  /** These peers are no members any more. */
+  /** These peers are no members any more, and what waits of them, or is on its way, is not joined. */
   dismiss(peers: readonly string[]): void
   /**
    * Joins what has come, without heads that have far less work behind them: their nodes will catch up. `strays`: peers
@@ -197,7 +197,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     admit: members.admit,
     dismiss(peers) {
       members.dismiss(peers)
-      for (const peer of peers) audited.delete(peer)
+      for (const peer of peers) for (const of of [asked, waiting, audited]) of.delete(peer)
     },
     nodesAt: members.nodesAt,
 

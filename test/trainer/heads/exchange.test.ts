@@ -185,6 +185,17 @@ describe('refused', () => {
   })
 })
 
+describe('a peer that failed an audit', () => {
+  test('does not count with what waited, nor with what is on its way; others do', () => {
+    const exchange = asking(['a', 'b', 'c'])
+    exchange.take(head('a', 3))
+    exchange.take(head('c', 4))
+    exchange.dismiss(['a', 'b'])
+    expect(exchange.take(head('b', 3))).toBe('late')
+    expect(joined(exchange).heads.map(({ author }) => author)).toEqual(['c'])
+  })
+})
+
 describe('catching up', () => {
   test('a peer with far less work behind its weights does not pull this node back', () => {
     const exchange = asking()

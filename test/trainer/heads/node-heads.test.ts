@@ -526,6 +526,16 @@ describe('a trial', () => {
     expect(heads.info()?.trying).toBeUndefined()
   })
 
+  test('ends where its peer is found to have forged', async () => {
+    const { heads, settle } = play({ a: { value: 30, own: 500 } }, { parts: 9 })
+    await heads.exchange()
+    await settle()
+    heads.refuse('b')
+    expect(heads.info()?.trying).toMatchObject({ peers: ['a'] })
+    heads.refuse('a')
+    expect(heads.info()?.trying).toBeUndefined()
+  })
+
   test('is what a user who joins the peer hears of, if it takes long', async () => {
     const { heads, settle, pass } = play({ a: { value: 30, own: 500 } }, { parts: 100 })
     const met = heads.meet('a')
