@@ -2,7 +2,6 @@
 
 import { isGguf } from '../presets.ts'
 import { calculator, shop } from './agents.ts'
-import { baseModel } from './base-model.ts'
 import { extractJson } from './extract-json.ts'
 import { halfBillion } from './half-billion.ts'
 import type { Recipe } from './recipe.ts'
@@ -16,7 +15,6 @@ export const RECIPES = {
   'three-tasks': threeTasks,
   sorting,
   'extract-json': extractJson,
-  'base-model': baseModel,
   calculator,
   shop,
   'too-fast': tooFast,
