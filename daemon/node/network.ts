@@ -81,9 +81,10 @@ export async function openNetwork(
       codec: codecOf(model.tokenizer, model.spec.vocabulary, model.spec.contextLength),
       version: () => policy.reference().version,
       onGroup(group) {
-        if (!isJoined(group.author) && core.onForeignGroup(group)) changed.wake()
+        if (core.onForeignGroup(group)) changed.wake()
         journal.group(group, 'foreign')
       },
+      isJoined,
       onAccusation,
       hasWritten: pool.hasSeen,
       isUnknown: (author) => core.learner.isUnknown(author),

@@ -77,6 +77,8 @@ export interface SwarmParts {
   hasWritten?: ((contentId: string) => boolean) | undefined
   /** Whether to accept an author's groups even without a signal, to get to know the author. Default: never. */
   isUnknown?: ((author: string) => boolean) | undefined
+  /** Whether this node averages an author's weights: its groups are then forwarded, not verified. Default: none. */
+  isJoined?: ((author: string) => boolean) | undefined
   /** A peer accuses another of a forged step; nothing was checked yet but the signature. Must return quickly. */
   onAccusation?: ((accusation: Accusation) => void) | undefined
   /** Must return quickly; if it throws, the error is logged. */

@@ -39,6 +39,7 @@ interface ExchangeParts
     | 'datastore'
     | 'hasWritten'
     | 'isUnknown'
+    | 'isJoined'
     | 'onAccusation'
   > {
   identity: Pick<SwarmParts['identity'], 'peerId' | 'signer'>
@@ -133,6 +134,7 @@ export function createExchange(options: ExchangeOptions, parts: ExchangeParts) {
       log,
       soon: parts.soon,
       onGroup: parts.onGroup,
+      isJoined: parts.isJoined,
       onAccusation: parts.onAccusation,
       onEvent,
       onUnneeded: parts.onUnneeded,

@@ -489,8 +489,9 @@ export function createHonestNode(
         version: () => policy.reference().version,
         onGroup(group) {
           checks.arrived(group)
-          if (!heads.isJoined(group.author) && watchedCore.onForeignGroup(group)) changed.wake()
+          if (watchedCore.onForeignGroup(group)) changed.wake()
         },
+        isJoined: (author) => heads.isJoined(author),
         isUnknown: (author) => core.learner.isUnknown(author),
         onAccusation: audits.accused,
         onUnneeded: (peer) => notices.unneeded(peer),

@@ -75,6 +75,12 @@ export class Verifier {
     }
   }
 
+  /** Remembers a group's texts, so that nobody else can offer them as its own. Returns the group's ID. */
+  remember(shared: SharedGroup, { id, texts } = contentIn(shared)): string {
+    this.copies.admit({ prompt: promptKey(shared.prompt), author: shared.author, texts })
+    return this.seenContent.admit(shared.author, id)
+  }
+
   private *attempt({ group: shared, source }: Admitted): Generator<void, Verification> {
     const { tasks, codec, clock, version } = this.parts
     const { seenContent } = this
@@ -109,15 +115,10 @@ export class Verifier {
     if (unfit !== 'text') return { refused: unfit }
     if (rollouts.length < 2) return { refused: 'text' }
     const rewards = rollouts.map((rollout) => rollout.reward)
-    const content = contentOf(
-      prompt,
-      shared.rollouts.map(({ text }) => text),
-    )
+    const content = contentIn(shared)
     if (!seenContent.isNew(author, content.id)) return { refused: 'duplicate' }
-    const said = { prompt: promptKey(prompt), author, texts: content.texts }
-    if (this.copies.isCopy(said)) return { refused: 'copy' }
-    this.copies.admit(said)
-    const id = seenContent.admit(author, content.id)
+    if (this.copies.isCopy({ prompt: promptKey(prompt), author, texts: content.texts })) return { refused: 'copy' }
+    const id = this.remember(shared, content)
     // The text is remembered anyway, so that no other author can copy it to get known.
     if (isZeroSignal(rewards) && !(policy.tokenizer === codec.tokenizer && this.parts.isUnknown?.(author)))
       return { refused: 'zeroSignal', rewards }
@@ -135,6 +136,13 @@ export class Verifier {
     }
     return { group }
   }
+}
+
+function contentIn({ prompt, rollouts }: SharedGroup): ReturnType<typeof contentOf> {
+  return contentOf(
+    prompt,
+    rollouts.map(({ text }) => text),
+  )
 }
 
 /** Number of characters to encode. Token IDs of the same tokenizer are only decoded, and their number is limited. */

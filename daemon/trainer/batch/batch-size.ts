@@ -39,9 +39,6 @@ export function filledBatch(batchGroups: number, peers: number): { leastOwn: num
   return { leastOwn, foreign: Math.max(Math.ceil(OPEN_PART * batchGroups), batchGroups - leastOwn) }
 }
 
-/** Versions that a group waits for at most while others of its round are trained on. */
-const AHEAD = 4
-
 /** How many own groups may be queued or being written, and how much of that room a round waits for. */
 export interface Room {
   most: number
@@ -59,6 +56,8 @@ export function roomFor(
   { batch, whole = batch }: { batch: number; whole?: number | undefined },
   maxStaleness: number,
 ): Room {
-  const round = Math.min(whole, Math.min(AHEAD, maxStaleness) * batch)
-  return { most: round + batch, round: Math.max(1, round) }
+  return {
+    most: Math.min(2 * whole, (maxStaleness + 1) * batch),
+    round: Math.max(1, Math.min(whole, maxStaleness * batch)),
+  }
 }

@@ -1,8 +1,9 @@
 // What does a daemon save that averages its weights with others, by its own processor time?
-// `npm run -s lab:heads-daemons [-- --arms 1,2,4 --groups 40,80,160 --seeds 1,2,3]`
+// `npm run -s lab:heads-daemons [-- --arms '4 apart,4' --every 40 --looks 8 --seeds 1,2,3]`
 //
 // Daemons with empty homes and a node's defaults on this machine, but for evaluations, and one thread each. An arm is a
-// number of daemons, in a private swarm. The first is looked at whenever it has written so many more own groups: all are
+// number of daemons in a private swarm; `4 apart` are as many that know nothing of each other, since a daemon that shares
+// a core with others needs more time for the same work. The first is looked at whenever it has written so many more own groups: all are
 // paused while it evaluates, which is not part of the cost. Where there are several, a newcomer joins at the end, beside
 // the first alone; both are looked at three minutes later. Seeds only number the runs.
 
@@ -36,12 +37,19 @@ interface Newcomer {
   first: number
 }
 
+interface Arm {
+  nodes: number
+  isApart: boolean
+}
+
+/** Asking costs the daemon a few milliseconds. */
+const POLL_MS = 1000
 const CATCH_UP_MS = 180_000
 
-await runExperiment<number, { looks: Look[]; newcomer?: Newcomer }>({
+await runExperiment<Arm, { looks: Look[]; newcomer?: Newcomer }>({
   question:
     'How much processor time of its own does a daemon need to a held-out accuracy, alone and where weights are averaged?',
-  defaults: { arms: '1,4', rates: '1e-4', seeds: '1', out: 'docs/results/heads-daemons.jsonl' },
+  defaults: { arms: '4 apart,4', rates: '1e-4', seeds: '1', out: 'docs/results/heads-daemons.jsonl' },
   flags: {
     every: { type: 'string', default: '40' },
     looks: { type: 'string', default: '8' },
@@ -54,20 +62,20 @@ await runExperiment<number, { looks: Look[]; newcomer?: Newcomer }>({
     prompts: Number(prompts),
   }),
   arm(name) {
-    const nodes = Number(name)
-    if (!Number.isInteger(nodes) || nodes < 1)
-      throw new Error(`no arm "${name}"; an arm is a number of daemons`)
-    return nodes
+    const [, nodes, apart] = /^(\d+)( apart)?$/.exec(name) ?? []
+    if (!Number(nodes)) throw new Error(`no arm "${name}"; an arm is a number of daemons, and "apart"`)
+    return { nodes: Number(nodes), isApart: apart !== undefined }
   },
 
-  async play(count, { rate, values, log }) {
+  async play(arm, { rate, values, log }) {
     const [every, most, prompts] = [Number(values.every), Number(values.looks), Number(values.prompts)]
     const place = await mkdtemp(join(tmpdir(), 'waggle-heads-'))
-    const nodes = await startAll(count, { place, rate })
+    const nodes = await startAll(arm, { place, rate })
     const looks = await watch(nodes, { every, most, prompts, log })
     const first = nodes[0]!
     await Promise.all(nodes.slice(1).map((node) => node.stop()))
-    const newcomer = count > 1 ? await catchUp(first, { place, rate, prompts }) : undefined
+    const newcomer =
+      nodes.length > 1 && !arm.isApart ? await catchUp(first, { place, rate, prompts }) : undefined
     if (newcomer) log(JSON.stringify(newcomer))
     await first.stop()
     await rm(place, { recursive: true })
@@ -76,7 +84,7 @@ await runExperiment<number, { looks: Look[]; newcomer?: Newcomer }>({
 
   table(runs, values) {
     const targets = String(values.targets).split(',').map(Number)
-    const arms = [...new Set(runs.map(({ arm }) => arm))].sort((a, b) => Number(a) - Number(b))
+    const arms = [...new Set(runs.map(({ arm }) => arm))].sort()
     return markdown(
       [
         ...['daemons', 'runs', 'held-out at the last three looks', 'newcomer before, after, first'],
@@ -128,7 +136,7 @@ async function watch(
   let atLooks = spent()
   const looks: Look[] = []
   while (looks.length < most) {
-    while (((await first.snapshot()).rollouts?.generated ?? 0) < every * looks.length) await sleep(250)
+    while (((await first.snapshot()).rollouts?.generated ?? 0) < every * looks.length) await sleep(POLL_MS)
     await Promise.all(nodes.map((node) => node.pause()))
     const before = spent()
     const [at, { accuracy }] = [await first.snapshot(), await first.evaluate(prompts)]
@@ -164,15 +172,15 @@ async function catchUp(
 
 /** All wait until the last one is there, so that the first is not ahead. */
 async function startAll(
-  count: number,
+  { nodes: count, isApart }: Arm,
   { place, rate }: { place: string; rate: number },
 ): Promise<NodeProcess[]> {
   const nodes: NodeProcess[] = []
   for (let i = 0; i < count; i++) {
-    const node = await startOne(join(place, `${i}`), { rate, isFirst: i === 0 })
+    const node = await startOne(join(place, `${i}`), { rate, isFirst: isApart || i === 0 })
     await node.pause()
     nodes.push(node)
-    if (i > 0) await node.join(await nodes[0]!.invite())
+    if (i > 0 && !isApart) await node.join(await nodes[0]!.invite())
   }
   await Promise.all(nodes.map((node) => node.resume()))
   return nodes

@@ -1,5 +1,6 @@
 // What is counted before anything is decoded: who is dealt with, who is read from later, and who is cut off.
 
+import { TopicValidatorResult } from '@libp2p/gossipsub'
 import { describe, expect, test } from 'vitest'
 import { Admission } from '../../../daemon/swarm/admission/admission.ts'
 import { GossipValidator } from '../../../daemon/swarm/admission/gossip-validator.ts'
@@ -7,18 +8,24 @@ import { Turns } from '../../../daemon/swarm/admission/turns.ts'
 import { Verifier } from '../../../daemon/swarm/admission/verify.ts'
 import { PeerRecords } from '../../../daemon/swarm/peers/records.ts'
 import { Reputation } from '../../../daemon/swarm/peers/reputation.ts'
-import { encodeGroup } from '../../../protocol/wire/index.ts'
+import { encodeGroup, peerIdOf } from '../../../protocol/wire/index.ts'
 import { testSigner } from '../../protocol/wire/cases.ts'
 import { codec, draft, stillClock, tasks } from '../groups.ts'
 
-function make() {
+function make({ joined }: { joined?: string } = {}) {
   const clock = stillClock()
   const records = new PeerRecords({}, { clock })
   const cuts: string[] = []
   const slowed: Array<[string, number]> = []
   const told: string[] = []
   const reputation = new Reputation({}, { clock, onCut: (peer, reason) => cuts.push(`${peer} ${reason}`) })
-  const by = { tasks, codec, records, clock, version: () => 0, isMuted: () => false, onImpostor: () => {} }
+  const isJoined = (author: string) => author === joined
+  const groups: string[] = []
+  const due: Array<() => void> = []
+  const by = {
+    ...{ tasks, codec, records, clock, version: () => 0, isMuted: () => false, onImpostor: () => {} },
+    isKnown: isJoined,
+  }
   const validator = new GossipValidator(
     {},
     {
@@ -28,7 +35,10 @@ function make() {
       reputation,
       clock,
       log: () => {},
-      onGroup: () => {},
+      isJoined,
+      isKnown: isJoined,
+      soon: (run) => due.push(run),
+      onGroup: ({ author }) => groups.push(author),
       onEvent: (event) => told.push('reason' in event ? `${event.type}: ${event.reason}` : event.type),
       onAdmitted: () => {},
       onAnnounced: () => {},
@@ -39,7 +49,10 @@ function make() {
   )
   const message = (peer: string) =>
     validator.guard.frame(peer, 600) && validator.guard.rpc(peer, { messages: 1, control: 0 })
-  return { clock, records, reputation, cuts, slowed, told, validator, message }
+  const settle = () => {
+    while (due.length > 0) due.shift()!()
+  }
+  return { clock, records, reputation, cuts, slowed, told, groups, settle, validator, message }
 }
 
 test('a turn of the event loop has room for so many messages, and there are no turns without messages', () => {
@@ -122,6 +135,36 @@ test('refusals that are routine are no event, and others are', () => {
   const old = encodeGroup({ ...draft(2), sequence: 2, createdAt: 1_000_000_000_000 }, signer)
   expect(validator.receive(old, 'peer')).toBe('stale')
   expect(told).toEqual(['refused: stale'])
+})
+
+describe('a group whose author this node averages weights with', () => {
+  const signer = testSigner()
+  const frame = encodeGroup({ ...draft(1), sequence: 1, createdAt: 1_800_000_000_000 }, signer)
+
+  test('is forwarded and not verified', () => {
+    const { validator, groups, settle } = make({ joined: peerIdOf(signer.publicKey) })
+    expect(validator.validate('peer', { data: frame })).toBe(TopicValidatorResult.Accept)
+    settle()
+    expect(validator.verified).toBe(0)
+    expect(groups).toEqual([])
+  })
+
+  test('is refused as a copy when another author sends its texts', () => {
+    const { validator, told, groups, settle } = make({ joined: peerIdOf(signer.publicKey) })
+    validator.receive(frame, 'peer')
+    const other = testSigner(2)
+    validator.receive(encodeGroup({ ...draft(1), sequence: 1, createdAt: 1_800_000_000_000 }, other), 'peer')
+    settle()
+    expect(groups).toEqual([])
+    expect(told).toEqual(['refused: copy'])
+  })
+
+  test('is verified once its weights are no longer averaged', () => {
+    const { validator, groups, settle } = make()
+    validator.receive(frame, 'peer')
+    settle()
+    expect(groups).toEqual([peerIdOf(signer.publicKey)])
+  })
 })
 
 describe('a flood', () => {
