@@ -31,6 +31,8 @@ interface CoreSettings extends LearnerSettings {
 
 export interface CoreParts extends Omit<LearnerParts, 'cost' | 'restore'> {
   pool: Pick<Pool, 'add' | 'select' | 'markUsed' | 'evict' | 'retire'>
+  /** True for authors whose weights are averaged: none of their groups is trained on. Default: none. */
+  isJoined?: ((author: string) => boolean) | undefined
   /** Compute spent on training on one author's part of an update, in the unit of `onRound`'s cost. */
   trainingCost(part: PartReport): number
   /** Restores the newest checkpoint at or before that version, or else the oldest; undefined if there is none. */
@@ -113,7 +115,8 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
         origin,
         count: Number.POSITIVE_INFINITY,
         order: 'newest',
-        where: ({ group, uses }) => uses === 0 && isUseful(group, plugins),
+        where: ({ group, uses }) =>
+          uses === 0 && isUseful(group, plugins) && !(origin === 'foreign' && parts.isJoined?.(group.author)),
       })
       .map(({ group }) => group)
       .reverse()

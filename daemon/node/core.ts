@@ -39,6 +39,8 @@ export interface CoreParts {
   roles: ReadonlyMap<string, Role>
   /** True for peers that were joined or have earned trust. */
   isKnown(author: string): boolean
+  /** Whether a peer's weights are averaged. */
+  isJoined(author: string): boolean
   /** Nodes whose weights are averaged, this one included. */
   nodes(): number
   restore(before: number): Promise<{ step: number } | undefined>
@@ -61,7 +63,7 @@ export function vouchesFor(trust: Config['swarm']['trust'], peer: string): boole
 }
 
 export function openCore({ settings, self, seed, restored }: CoreOptions, parts: CoreParts): NodeCore {
-  const { policy, plugins, pool, parked, journal, phases, roles, isKnown, recorder } = parts
+  const { policy, plugins, pool, parked, journal, phases, roles, isKnown, isJoined, recorder } = parts
   const { rollout, training: fixed } = settings()
   return createCore(
     {
@@ -88,7 +90,7 @@ export function openCore({ settings, self, seed, restored }: CoreOptions, parts:
       restored,
     },
     {
-      ...{ policy, plugins, pool, roles, isKnown, phases, recorder },
+      ...{ policy, plugins, pool, roles, isKnown, isJoined, phases, recorder },
       random: (stream) => randomStream(seed, stream),
       trainingCost: ({ seconds }) => seconds,
       isTrusted: (author) => vouchesFor(settings().swarm.trust, author),

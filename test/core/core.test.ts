@@ -46,6 +46,16 @@ test('a group that no message could hold is kept, and not shared', async () => {
   expect(core.waiting('own')).toHaveLength(1)
 })
 
+test('what waits of a peer is not trained on from when its weights are averaged', async () => {
+  const { core, at, joined } = await setUp()
+  core.onForeignGroup({ ...at([1, 0], 8), author: 'peer' })
+  core.onForeignGroup({ ...at([1, 0], 9), author: 'other' })
+  joined.add('peer')
+  for (const seed of [1, 2]) core.onOwnGroup(at([1, 0], seed))
+  expect(core.waiting('foreign').map(({ id }) => id)).toEqual(['group 9'])
+  expect(core.nextBatch()?.groups.map(({ id }) => id)).not.toContain('group 8')
+})
+
 test('a batch is due once enough own groups wait; groups that were taken wait no longer', async () => {
   const { core, at } = await setUp()
   core.onOwnGroup(at([1, 0], 1))

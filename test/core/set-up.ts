@@ -57,6 +57,7 @@ export async function setUp({
     { capacityGroups: 100 },
     { database: createVolatileDatabase(), log: () => {}, isKnown: () => true },
   )
+  const joined = new Set<string>()
   const core = createCore(
     {
       settings: () => ({
@@ -71,6 +72,7 @@ export async function setUp({
       onFinding() {},
       isKnown: () => true,
       isTrusted: (author) => author === 'friend',
+      isJoined: (author) => joined.has(author),
       restore: async () => (isRestorable ? { step: 1 } : undefined),
     },
   )
@@ -81,6 +83,7 @@ export async function setUp({
   })
   return {
     core,
+    joined,
     trained,
     pool,
     at,

@@ -408,6 +408,7 @@ export function createHonestNode(
       },
       {
         ...{ policy, plugins: plugins, pool, parked, isKnown, roles: new Map(), phases: NO_PHASES },
+        isJoined: heads.isJoined,
         nodes: () => heads.nodes,
         recorder: audits.recorder,
         journal: {

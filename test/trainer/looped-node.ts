@@ -151,6 +151,7 @@ export async function startLooped(
         isKnown: () => false,
         phases: NO_PHASES,
       },
+      isJoined: () => false,
       nodes: () => 1,
       journal: {
         finding(finding, step) {

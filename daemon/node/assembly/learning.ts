@@ -91,6 +91,7 @@ export async function openLearning(context: NodeContext, parts: Parts) {
       ...{ policy, plugins: host, pool, parked, journal, phases, roles, restore: saving.restore },
       recorder: audits.recorder,
       isKnown: (author) => late.swarm?.isKnown(author) ?? false,
+      isJoined: heads.isJoined,
       nodes: () => heads.nodes,
     },
   )

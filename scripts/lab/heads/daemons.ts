@@ -5,7 +5,7 @@
 // number of daemons in a private swarm; `4 apart` are as many that know nothing of each other, since a daemon that shares
 // a core with others needs more time for the same work. The first is looked at whenever it has written so many more own groups: all are
 // paused while it evaluates, which is not part of the cost. Where there are several, a newcomer joins at the end, beside
-// the first alone; both are looked at three minutes later. Seeds only number the runs.
+// the first alone; both are looked at `--catch-up` seconds later, three minutes by default. `0`: none joins. Seeds only number the runs.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -44,7 +44,6 @@ interface Arm {
 
 /** Asking costs the daemon a few milliseconds. */
 const POLL_MS = 1000
-const CATCH_UP_MS = 180_000
 
 await runExperiment<Arm, { looks: Look[]; newcomer?: Newcomer }>({
   question:
@@ -54,6 +53,7 @@ await runExperiment<Arm, { looks: Look[]; newcomer?: Newcomer }>({
     every: { type: 'string', default: '40' },
     looks: { type: 'string', default: '8' },
     prompts: { type: 'string', default: '120' },
+    'catch-up': { type: 'string', default: '180' },
     targets: { type: 'string', default: '0.10,0.11,0.12' },
   },
   settings: ({ every, looks, prompts }) => ({
@@ -69,13 +69,16 @@ await runExperiment<Arm, { looks: Look[]; newcomer?: Newcomer }>({
 
   async play(arm, { rate, values, log }) {
     const [every, most, prompts] = [Number(values.every), Number(values.looks), Number(values.prompts)]
+    const seconds = Number(values['catch-up'])
     const place = await mkdtemp(join(tmpdir(), 'waggle-heads-'))
     const nodes = await startAll(arm, { place, rate })
     const looks = await watch(nodes, { every, most, prompts, log })
     const first = nodes[0]!
     await Promise.all(nodes.slice(1).map((node) => node.stop()))
     const newcomer =
-      nodes.length > 1 && !arm.isApart ? await catchUp(first, { place, rate, prompts }) : undefined
+      nodes.length > 1 && !arm.isApart && seconds > 0
+        ? await catchUp(first, { place, rate, prompts, seconds })
+        : undefined
     if (newcomer) log(JSON.stringify(newcomer))
     await first.stop()
     await rm(place, { recursive: true })
@@ -152,10 +155,10 @@ async function watch(
   return looks
 }
 
-/** A daemon with an empty home joins the first, which goes on training; both are looked at after three minutes. */
+/** A daemon with an empty home joins the first, which goes on training; both are looked at after so many seconds. */
 async function catchUp(
   first: NodeProcess,
-  { place, rate, prompts }: { place: string; rate: number; prompts: number },
+  { place, rate, prompts, seconds }: { place: string; rate: number; prompts: number; seconds: number },
 ): Promise<Newcomer> {
   const node = await startOne(join(place, 'newcomer'), { rate, isFirst: false })
   await node.pause()
@@ -163,7 +166,7 @@ async function catchUp(
   const { accuracy: before } = await node.evaluate(prompts)
   await Promise.all([node.resume(), first.resume()])
   await node.join(await first.invite())
-  await sleep(CATCH_UP_MS)
+  await sleep(1000 * seconds)
   await Promise.all([node.pause(), first.pause()])
   const [{ accuracy: after }, { accuracy }] = [await node.evaluate(prompts), await first.evaluate(prompts)]
   await node.stop()
