@@ -14,8 +14,8 @@ export const LEAN_MALLOC = {
 } as const
 
 /**
- * Half the young generation, and no collection only because the node is quiet for a moment: a node that averages weights
- * would spend a fifth of its processor time on marking the same 60 MB again. docs/results/sharing.md has the figures.
+ * A young generation of 8 MB at most, and no collection only because the node is quiet for a moment: one that averages
+ * weights would spend a quarter of its processor time on marking the same 60 MB again and again.
  */
 export const LEAN_FLAGS = ['--max-semi-space-size=8', '--no-memory-reducer'] as const
 

@@ -117,7 +117,8 @@ export class Verifier {
     const rewards = rollouts.map((rollout) => rollout.reward)
     const content = contentIn(shared)
     if (!seenContent.isNew(author, content.id)) return { refused: 'duplicate' }
-    if (this.copies.isCopy({ prompt: promptKey(prompt), author, texts: content.texts })) return { refused: 'copy' }
+    if (this.copies.isCopy({ prompt: promptKey(prompt), author, texts: content.texts }))
+      return { refused: 'copy' }
     const id = this.remember(shared, content)
     // The text is remembered anyway, so that no other author can copy it to get known.
     if (isZeroSignal(rewards) && !(policy.tokenizer === codec.tokenizer && this.parts.isUnknown?.(author)))

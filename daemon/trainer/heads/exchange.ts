@@ -197,7 +197,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     admit: members.admit,
     dismiss(peers) {
       members.dismiss(peers)
-      for (const peer of peers) for (const of of [asked, waiting, audited]) of.delete(peer)
+      for (const peer of peers) for (const kept of [asked, waiting, audited]) kept.delete(peer)
     },
     nodesAt: members.nodesAt,
 
