@@ -3,9 +3,10 @@
 //
 // Daemons with empty homes and a node's defaults on this machine, but for evaluations, and one thread each. An arm is a
 // number of daemons in a private swarm; `4 apart` are as many that know nothing of each other, since a daemon that shares
-// a core with others needs more time for the same work. The first is looked at whenever it has written so many more own groups: all are
-// paused while it evaluates, which is not part of the cost. Where there are several, a newcomer joins at the end, beside
-// the first alone; both are looked at `--catch-up` seconds later, three minutes by default. `0`: none joins. Seeds only number the runs.
+// a core with others needs more time for the same work. The first is looked at whenever it has written so many more own
+// groups: all are paused while it evaluates, which is not part of the cost. Where there are several, a newcomer joins at
+// the end, beside the first alone; both are looked at `--catch-up` seconds later, three minutes by default. `0`: none
+// joins. Seeds only number the runs.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
