@@ -24,6 +24,17 @@ test('engines that share a thread keep their models apart, and it ends with the 
   await expect(other.weights()).rejects.toThrow(/closed/)
 })
 
+test('a thread ends by itself with its last engine, and is not ended from outside', async () => {
+  const ended = new Promise<number>((resolve) =>
+    process.once('worker', (worker) => worker.once('exit', resolve)),
+  )
+  const one = thread().engine(INFO)
+  await one.open({ spec: SPEC, weights: randomWeights(SPEC, 1) })
+  await one.close()
+  // A thread that is ended from outside has 1.
+  expect(await ended).toBe(0)
+})
+
 test('calls are served in turn, and each abort reaches its own', async () => {
   const one = thread().engine(INFO)
   await one.open({ spec: SPEC, weights: randomWeights(SPEC, 1) })

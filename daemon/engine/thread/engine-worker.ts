@@ -28,6 +28,9 @@ interface EngineWorkerEvents {
   onEnd(reason: string | undefined): void
 }
 
+/** How long a thread may take to end by itself. */
+const STOP_MS = 2000
+
 const withExtension = (module: URL): URL =>
   new URL(`${module.href}.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`)
 
@@ -43,7 +46,8 @@ export function openThread(
   })
   worker.on('message', onReply)
   worker.on('error', (cause) => onEnd(`the engine's thread failed: ${String(cause)}`))
-  worker.on('exit', () => onEnd(undefined))
+  const ended = new Promise<void>((resolve) => worker.on('exit', () => resolve()))
+  void ended.then(() => onEnd(undefined))
   // A running call keeps the daemon alive; an idle worker does not.
   worker.unref()
   cuts.port1.unref()
@@ -52,8 +56,13 @@ export function openThread(
     cut: (cut) => cuts.port1.postMessage(cut),
     hold: (isHeld) => (isHeld ? worker.ref() : worker.unref()),
     async stop() {
+      worker.ref()
+      // The thread then ends by itself (line.ts). Ending it from outside can hit V8 in the middle of a call, which then
+      // stops the whole process.
       cuts.port1.close()
-      await worker.terminate()
+      const late = setTimeout(() => void worker.terminate(), STOP_MS)
+      await ended
+      clearTimeout(late)
     },
   }
 }

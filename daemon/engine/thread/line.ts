@@ -20,6 +20,8 @@ export function openLine<Options>(): Line<Options> {
 
 function threadLine<Options>(port: MessagePort): Line<Options> {
   const { options, cuts } = workerData as WorkerInput<Options>
+  // Without its port, nothing keeps the thread running.
+  cuts.on('close', () => port.close())
   return {
     options,
     listen: (receive) => port.on('message', receive),
