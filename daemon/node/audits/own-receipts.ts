@@ -8,7 +8,7 @@ import { createLost } from '../../trainer/audit/head.ts'
 import { createLedger, type Ledger, type Recorded } from '../../trainer/audit/ledger.ts'
 import { methodText } from '../../trainer/audit/method.ts'
 import { createStepRecorder, type StepRecorder } from '../../trainer/audit/recording.ts'
-import { bytesOf, hashOf } from '../../trainer/audit/state.ts'
+import { hashOf } from '../../trainer/audit/state.ts'
 import type { AddedHead } from '../../trainer/heads/join.ts'
 import { toVector, type Vector } from '../../trainer/heads/vector.ts'
 import { type AuditsOptions, type AuditsParts, MAX_VALUES } from './contract.ts'
@@ -19,7 +19,7 @@ export interface OwnReceipts {
   /** The receipt for a checkpoint; undefined without one. */
   receipt(): Uint8Array | undefined
   /** These heads were averaged into the weights. `hash`: of the head's bytes. */
-  joined(heads: readonly (AddedHead & { hash: string })[]): void
+  joined(heads: readonly (AddedHead & { hash: string })[]): Promise<void>
   /** This node has made a head of these weights. */
   made(head: { bytes: Uint8Array; weights: Vector }): Promise<void>
   /** As a peer would get it; undefined before the first step. The bytes behind it stay until the next call. */
@@ -56,6 +56,11 @@ export function createOwnReceipts(options: AuditsOptions, parts: AuditsParts): O
 
   /** The last trouble, which is told once. */
   let told: string | undefined
+  const onTrouble = (error: unknown): void => {
+    const message = `a step has no receipt: ${explainErrno(error)}`
+    if (message !== told) parts.log(message)
+    told = message
+  }
   /** The method of the step that is under way. */
   let begunBy: string | undefined
   const recorder = createStepRecorder(
@@ -67,11 +72,7 @@ export function createOwnReceipts(options: AuditsOptions, parts: AuditsParts): O
         await current().add(isSame ? step : { ...step, batch: { closed: CHANGED } })
         swarm()?.receipts.tell(source)
       },
-      onTrouble(error) {
-        const message = `a step has no receipt: ${explainErrno(error)}`
-        if (message !== told) parts.log(message)
-        told = message
-      },
+      onTrouble,
     },
   )
 
@@ -90,14 +91,8 @@ export function createOwnReceipts(options: AuditsOptions, parts: AuditsParts): O
       const recorded = isOn() ? whole(current().save()) : undefined
       return recorded && encodeReceipt({ ...recorded, createdAt: parts.now() }, parts.signer)
     },
-    joined(heads) {
-      if (!isOn()) return
-      current().joined(
-        heads.map(({ author, hash, share, beside }) => ({
-          ...{ author, hash },
-          added: { share, beside: hashOf(bytesOf(beside)) },
-        })),
-      )
+    async joined(heads) {
+      if (isOn()) await current().joined(heads).catch(onTrouble)
     },
     async made({ bytes: head, weights }) {
       if (!isOn()) return

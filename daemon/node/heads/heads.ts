@@ -104,12 +104,9 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const isOut = (peer: string): boolean => probation.isOut(peer, policy.reference().version)
   const asking = createAsking({ size: exchange.size, lineage: policy.lineage }, { ...parts, isOut })
   const here = (): Partner[] => partners.list().filter(({ author }) => !isOut(author))
-  const tellReceipts = (added: readonly AddedHead[]): void =>
+  const tellReceipts = async (added: readonly AddedHead[]): Promise<void> =>
     parts.audits?.joined(added.map((one) => ({ hash: asking.fetched(one.author)!, ...one })))
-  const trials = createTrials(
-    { layout },
-    { ...parts, exchange, partners, probation, caughtUp: (added) => tellReceipts([added]) },
-  )
+  const trials = createTrials({ layout }, { ...parts, exchange, partners, probation, taken: tellReceipts })
   let told: HeadTrial | undefined
   let exchanges = 0
   /** Weights at the newest own head. */
@@ -161,7 +158,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     if (joined.heads.length > 0) await policy.replace(toWeights(layout, joined.weights))
     partners.joined(joined.heads, version)
     probation.suspect(joined.strays)
-    tellReceipts(joined.added)
+    await tellReceipts(joined.added)
   }
 
   const takeWhatCame = async (): Promise<void> => {

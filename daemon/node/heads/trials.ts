@@ -40,11 +40,11 @@ export interface TrialParts {
 }
 
 interface TrialCollaborators extends TrialParts {
-  exchange: Pick<HeadExchange, 'average' | 'admit' | 'dismiss' | 'reset'>
+  exchange: Pick<HeadExchange, 'share' | 'admit' | 'dismiss' | 'reset'>
   partners: Pick<Partners, 'took'>
   probation: Pick<Probation, 'put' | 'passed' | 'isSuspect'>
-  /** The weights are now those of the peer's head, and what the node has learnt during the trial. */
-  caughtUp(added: AddedHead): void
+  /** These heads are in the weights now. */
+  taken(added: readonly AddedHead[]): Promise<void>
 }
 
 export interface Trials {
@@ -64,9 +64,9 @@ export interface Trials {
 interface Trial {
   how: HeadTrial['how']
   heads: readonly TriedHead[]
-  /** Weights at the beginning, and those that are tried. */
+  /** How much of the way from the weights at the beginning to each head is tried. */
+  share: number
   from: Vector
-  to: Vector
   samples: number
   done: number
   of: number
@@ -91,26 +91,24 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
 
   const present = async (): Promise<Vector> => toVector(layout, await policy.trainer.weights())
 
-  const begin = (how: Trial['how'], heads: readonly TriedHead[], from: Vector, to: Vector): void => {
+  const begin = async (how: Trial['how'], heads: readonly TriedHead[], share: number): Promise<void> => {
+    const from = await present()
     const samples = how === 'merged' ? MERGE_ANSWERS : 1
     const of = parts.partsOf(samples)
-    trial = { how, heads, from, to, samples, done: 0, of, had: createTally(), has: createTally() }
+    trial = { how, heads, share, from, samples, done: 0, of, had: createTally(), has: createTally() }
     nextAt = now()
     // What else has come would be compared with weights that may be gone by then.
     exchange.reset()
     parts.log(tryingText(trying(trial)))
   }
 
-  const merge = async (heads: readonly TriedHead[]): Promise<void> => {
-    const { version } = policy.reference()
-    const weights = await present()
-    begin('merged', heads, weights, exchange.average({ version, weights }, heads))
-  }
+  const merge = (heads: readonly TriedHead[]): Promise<void> =>
+    begin('merged', heads, exchange.share(policy.reference().version, heads))
 
   /** What is tried, with what the node has learnt meanwhile. */
-  const tried = async ({ from, to }: Trial): Promise<Vector> => {
+  const tried = async ({ heads, share, from }: Trial): Promise<Vector> => {
     const weights = await present()
-    addDifference(weights, 1, to, from)
+    for (const head of heads) addDifference(weights, share, head.weights, from)
     return weights
   }
 
@@ -129,7 +127,7 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
   }
 
   const end = async (one: Trial, verdict: Verdict, failure?: string): Promise<void> => {
-    const { how, heads } = one
+    const { how, heads, share, from } = one
     const { version } = policy.reference()
     const peers = peersOf(one)
     newest = { how, peers, ...verdict, ...(failure !== undefined && { failure }), at: now() }
@@ -137,8 +135,7 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
     parts.log(trialText(newest))
     if (verdict.isTaken) {
       await policy.replace(toWeights(layout, await tried(one)), { isUrgent: true })
-      // The mean of several is told as nothing, so a receipt says only that the weights were replaced.
-      if (how === 'caught up') parts.caughtUp({ author: peers[0]!, share: 1, beside: one.from })
+      await parts.taken(peers.map((author) => ({ author, share, beside: from })))
       for (const head of heads) partners.took(head, version)
       exchange.reset()
       exchange.admit(peers, version)
@@ -154,9 +151,7 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
 
   return {
     merge,
-    async catchUp(best) {
-      begin('caught up', [best], await present(), best.weights)
-    },
+    catchUp: (best) => begin('caught up', [best], 1),
     async goOn() {
       const one = trial
       if (!one || now() < nextAt) return

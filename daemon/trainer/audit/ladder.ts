@@ -64,7 +64,8 @@ const DOUBT = 0.01
 const MOST = 2
 /** A chain that broke, or never began, is looked at again after so many ms. */
 const AGAIN_MS = 10 * 60_000
-const MAX_STATES = 128
+/** Weights that a head was compared with may be as old as a trial is long. */
+const MAX_STATES = 512
 const MAX_LOST = 256
 
 const begun = (): Omit<Climber, 'author'> => ({ passed: 0, states: [], typicality: untested() })

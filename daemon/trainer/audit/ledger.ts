@@ -4,6 +4,7 @@
 import type { Receipt, ReceiptHead, ReceiptStep } from '../../../protocol/wire/index.ts'
 import { MAX_RECEIPT_STEPS } from '../../../protocol/wire/index.ts'
 import type { Blobs } from '../../store/blobs.ts'
+import type { AddedHead } from '../heads/join.ts'
 import type { Vector } from '../heads/vector.ts'
 import type { RecordedStep } from './recording.ts'
 import { bytesOf } from './state.ts'
@@ -21,8 +22,11 @@ export interface LedgerOptions {
 
 export interface Ledger {
   add(step: RecordedStep): Promise<void>
-  /** These heads were averaged in after the newest step. */
-  joined(heads: ReceiptStep['joined']): void
+  /**
+   * These heads were averaged in after the newest step. What each was compared with may be older than all steps that are
+   * kept, since a trial takes minutes.
+   */
+  joined(heads: readonly (AddedHead & { hash: string })[]): Promise<void>
   /** This node made a head of these weights; `lost` is what rounding had lost before, if it was anything. */
   made(head: { hash: string; weights: Vector; lost: Vector | undefined }): Promise<void>
   /** What is recorded now; undefined before the first step. The bytes behind it stay until the next call. */
@@ -50,6 +54,7 @@ export function createLedger(
         ...[before.weights, before.moments, after.weights, after.moments],
         ...(batch ? [batch.hash] : []),
       ]),
+      ...[joined, ...steps.map((step) => step.joined)].flat().flatMap(({ added }) => added?.beside ?? []),
       ...(head ? [head.weights, ...(head.lost === undefined ? [] : [head.lost])] : []),
     ])
 
@@ -91,8 +96,11 @@ export function createLedger(
       await blobs.keepOnly(new Set([...named(), ...offered, ...saved]))
     },
 
-    joined(heads) {
-      joined = [...joined, ...heads]
+    async joined(heads) {
+      for (const { author, hash, share, beside } of heads) {
+        const added = { share, beside: await blobs.put(bytesOf(beside)) }
+        joined = [...joined, { author, hash, added }]
+      }
     },
 
     async made({ hash, weights, lost }) {

@@ -79,8 +79,8 @@ export interface HeadExchange {
    * there are none.
    */
   apart(isSuspect: (peer: string) => boolean, learnt: Learnt): TriedHead[]
-  /** Own weights and these heads, each with its share among all nodes, however far away it is. */
-  average(now: { version: number; weights: Vector }, heads: readonly TriedHead[]): Vector
+  /** The share of each of these heads, if they were joined, among all nodes. */
+  share(version: number, heads: readonly TriedHead[]): number
   /** The heads of these peers are in the weights now. */
   admit(peers: readonly string[], version: number): void
   /** These peers are no members any more, and what waits of them, or is on its way, is not joined. */
@@ -187,12 +187,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       return strangers.filter(({ weights, beside }) => distance(weights, beside) > FARTHEST * movement)
     },
 
-    average({ version, weights }, heads) {
-      const authors = heads.map(({ author }) => author)
-      const compared = heads.map((head) => ({ weights: head.weights, beside: weights }))
-      const nodes = 1 + members.count(version, authors)
-      return join(weights, compared, { nodes, farthest: Number.POSITIVE_INFINITY }).weights
-    },
+    share: (version, heads) => 1 / (1 + members.count(version, heads.map(authorOf))),
 
     admit: members.admit,
     dismiss(peers) {

@@ -100,9 +100,9 @@ function joinBody(): (bytes: Uint8Array) => string {
     exchange.answered('a')
     if (answer !== 'taken') return answer
     const apart = exchange.apart(() => false, nothing)
-    const average = exchange.average({ version, weights }, apart)
+    const tried = apart.flatMap((head) => [...head.weights])
     const joined = exchange.join({ version, weights, learnt: nothing }).weights
-    if (!average.every(Number.isFinite) || !joined.every(Number.isFinite)) throw new Error('not finite')
+    if (!tried.every(Number.isFinite) || !joined.every(Number.isFinite)) throw new Error('not finite')
     // Own steps move it by 0.2 at most, here; four times that is the limit.
     if (distance(joined, weights) > 0.8) throw new Error('one head moved the node too far')
     return apart.length > 0 ? 'to be tried' : 'read'

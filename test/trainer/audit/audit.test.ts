@@ -1,6 +1,7 @@
 // Audits of recorded steps, on the real engine.
 
 import { afterEach, describe, expect, test } from 'vitest'
+import { bytesOf } from '../../../daemon/trainer/audit/state.ts'
 import {
   addTo,
   audit,
@@ -163,6 +164,20 @@ describe('what a node keeps', () => {
     expect(kept.at(-1)!.after).toEqual(before.at(-1)!.after)
     expect(await ledger.bytes(before[0]!.before.weights)).toBeUndefined()
     expect(await ledger.bytes(kept[0]!.before.weights)).toBeDefined()
+  })
+
+  test('has what a head was compared with, though a trial takes more steps than are kept', async () => {
+    const { ledger } = await played({ steps: 1, maxBytes: 1 })
+    const add = { before: stateAt(1), after: stateAt(2), version: 9, groups: [], batch: { closed: 'x' } }
+    const beside = Float32Array.of(7)
+    await ledger.joined([{ author: peer(2), hash: 'cd'.repeat(32), share: 0.5, beside }])
+    await ledger.add(add)
+    const { joined } = ledger.offer()!.steps.at(-1)!
+    expect(await ledger.bytes(joined[0]!.added!.beside)).toEqual(bytesOf(beside))
+    for (const at of [3, 4]) await ledger.add({ ...add, after: stateAt(at) })
+    ledger.offer()
+    await ledger.add({ ...add, after: stateAt(5) })
+    expect(await ledger.bytes(joined[0]!.added!.beside)).toBeUndefined()
   })
 
   test('stays while it is offered', async () => {

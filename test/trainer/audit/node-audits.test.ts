@@ -151,7 +151,7 @@ describe('a receipt', () => {
   test('names the heads that were averaged in before a step', async () => {
     const { audits, step, state } = play()
     const beside = toVector(layout, state.weights)
-    audits.joined([{ author: self, hash: 'cd'.repeat(32), share: 0.5, beside }])
+    await audits.joined([{ author: self, hash: 'cd'.repeat(32), share: 0.5, beside }])
     await step()
     await step()
     const { steps } = readReceipt(audits.receipt()!)

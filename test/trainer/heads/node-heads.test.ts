@@ -48,6 +48,7 @@ function play(
     blamed: [] as string[],
     recorded: [] as number[],
     alarms: [] as string[],
+    receipts: [] as unknown[],
     now: 0,
     timers: [] as { at: number; run(): void }[],
   }
@@ -105,6 +106,11 @@ function play(
     answer,
     record: ({ accuracy: found }) => void state.recorded.push(found),
     alarm: (message) => void state.alarms.push(message),
+    audits: {
+      joined: async (heads) => void state.receipts.push(...heads),
+      made: async () => {},
+      cost: () => undefined,
+    },
     tasks: () => [],
     phases: NO_PHASES,
     random: () => 0.5,
@@ -320,6 +326,12 @@ describe('a peer that has drifted apart, as by other tasks,', () => {
     expect(firstOf(state.weights)).toBeCloseTo(11, 3)
     expect(heads.info()?.trial).toMatchObject({ how: 'merged', isTaken: true, peers: ['a'] })
     expect(heads.isJoined('a')).toBe(true)
+  })
+
+  test('is in the receipt with the share that it was tried with, beside the weights when the trial began', async () => {
+    const { state } = await apart(() => 0.4)
+    expect(state.receipts).toMatchObject([{ author: 'a', hash: 'a 20', share: 0.5 }])
+    expect((state.receipts as { beside: Float32Array }[])[0]!.beside[0]).toBe(2)
   })
 
   test('is tried in a quarter of the time at most', async () => {
