@@ -1,7 +1,8 @@
 // Daemons of one lineage on this machine that follow one another's steps: one forges, one finds it, the others hear of it.
-//   node --import tsx scripts/lab/audits/daemons.ts [minutes=20] [at once | counted] [others=2]
-// `counted`: the forger is honest until its weights count at another. Prints what their logs say of audits, when its weights are
-// averaged, and at the end what each says of itself: a minute after all others know.
+//   node --import tsx scripts/lab/audits/daemons.ts [minutes=20] [at once | counted | averaged] [others=2]
+// The forger is honest until its weights count at another (`counted`), or until another has averaged them. Prints what their
+// logs say of audits and trials, when its weights are averaged, and at the end what each says of itself: a minute after all
+// others know.
 
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,6 +20,7 @@ const CONFIG = `
 threads = 1
 [eval]
 every_seconds = 0
+prompts_per_task = 20
 [rollout]
 group_size = 4
 groups_per_round = 2
@@ -67,8 +69,14 @@ for (const [i, { node }] of nodes.entries())
 console.log(`${at()} all are connected`)
 
 const forger = nodes.find(({ role }) => role === 'forger')!
+async function beginForging(why: string): Promise<void> {
+  isForging = true
+  await writeFile(forge, '')
+  const { training } = await forger.node.snapshot()
+  console.log(`${at()} the forger begins after step ${training?.step}: its weights ${why}`)
+}
 const counts = new RegExp(`stranger ${peerName(forger.id)}: passed.* weights count [1-9]`)
-const ABOUT = /audit|accus|not averaged|forg/
+const ABOUT = /audit|accus|not averaged|forg|trying|caught up|merged|refused/
 let end = 60_000 * Number(minutes)
 while (performance.now() - started < end) {
   await sleep(2000)
@@ -81,17 +89,14 @@ while (performance.now() - started < end) {
     if (!found || found.at === one.averaged) continue
     one.averaged = found.at
     console.log(`${at()} ${one.role}, step ${training?.step}: averaged the forger's of step ${found.version}`)
+    if (!isForging && since === 'averaged') await beginForging('were averaged')
   }
   for (const one of nodes) {
     const lines = (await readFile(join(one.home, 'logs/waggle.log'), 'utf8')).split('\n')
     for (const line of lines.slice(one.read, -1))
       if (ABOUT.test(line)) console.log(`${at()} ${one.role}: ${line}`)
-    if (!isForging && lines.slice(one.read, -1).some((line) => counts.test(line))) {
-      isForging = true
-      await writeFile(forge, '')
-      const { training } = await forger.node.snapshot()
-      console.log(`${at()} the forger begins after step ${training?.step}: its weights count`)
-    }
+    if (!isForging && since === 'counted' && lines.slice(one.read, -1).some((line) => counts.test(line)))
+      await beginForging('count')
     one.read = lines.length - 1
   }
 }
