@@ -15,15 +15,15 @@ export const extractJson = {
     'eval.prompts_per_task': 40,
   },
   looks: [
-    { step: 0, sampled: [0.45, 0.525, 0.525], questions: 80 },
-    { step: 15, sampled: [0.8625, 0.925, 0.925], questions: 80 },
+    { step: 0, sampled: [0.45, 0.525, 0.525, 0.5375, 0.5375], questions: 80 },
+    { step: 15, sampled: [0.8625, 0.925, 0.925, 0.8625, 0.8], questions: 80 },
   ],
-  greedy: [0.925, 0.95, 0.975],
-  processorSeconds: [673, 723, 625],
-  peakBytes: 6_780_000_000,
+  greedy: [0.925, 0.95, 0.975, 0.9375, 0.9125],
+  processorSeconds: [673, 723, 625, 624, 710],
+  peakBytes: 6_800_000_000,
   recorded: {
     command:
-      'npm run -s lab:up -- --arms extract-json --model SmolLM2-135M-Instruct.Q4_1.gguf --steps 0,15 --questions 80 --seeds 1,2,3',
+      'npm run -s lab:up -- --arms extract-json --model SmolLM2-135M-Instruct.Q4_1.gguf --steps 0,15 --questions 80 --seeds 1,2,3,4,5',
     file: 'docs/results/up.jsonl',
   },
 } satisfies Recipe
