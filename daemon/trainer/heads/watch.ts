@@ -47,7 +47,7 @@ export function createHeadWatch(): HeadWatch {
       addPair(level.now, reward, 0)
       const { good, now } = level
       if (now.count < LEAST) return undefined
-      const { low, high } = meanInterval(now, 0, DOUBT)
+      const { low, high } = meanInterval(withDoubt(now), 0, DOUBT)
       const known = good && levelOf(good.seen)
       const least = known && KEPT * (known.mean - known.error)
       if (known && high < least!) {
@@ -68,8 +68,17 @@ export function createHeadWatch(): HeadWatch {
   }
 }
 
+/** With a group that is all right and one that is all wrong: groups without a right answer are no proof that none comes. */
+const withDoubt = ({ count, x, xx }: Pairs): Pairs => ({
+  ...noPairs(),
+  count: count + 2,
+  x: x + 1,
+  xx: xx + 1,
+})
+
 /** `error`: two standard errors. */
-function levelOf({ count, x, xx }: Pairs): { mean: number; error: number } {
+function levelOf(seen: Pairs): { mean: number; error: number } {
+  const { count, x, xx } = withDoubt(seen)
   const mean = x / count
   return { mean, error: 2 * Math.sqrt(Math.max(0, xx - count * mean * mean) / (count - 1) / count) }
 }

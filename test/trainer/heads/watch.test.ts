@@ -36,6 +36,25 @@ test('a level that stays or rises is no harm', () => {
   expect(alarms).toEqual([])
 })
 
+test('a level that stays is no harm where most groups have no right answer', () => {
+  const alarms = SEEDS.filter((seed) => {
+    const [watch, random] = [createHeadWatch(), randomStream(seed, 'sparse')]
+    return Array.from({ length: 1500 }, (_, i) => watch.ownGroup('sums', random() < 0.03 ? 1 : 0, i)).some(
+      Boolean,
+    )
+  })
+  expect(alarms).toEqual([])
+})
+
+test('a task whose few right answers stop is noticed within 400 groups', () => {
+  const found = SEEDS.map((seed) => {
+    const { play } = watchOver(seed)
+    play('sums', 600, () => 0.1)
+    return play('sums', 2000, () => 0) ?? Number.POSITIVE_INFINITY
+  })
+  expect(Math.max(...found)).toBeLessThan(400)
+})
+
 test('a fall by half is mostly noticed within 160 groups, and one by a third within 400', () => {
   for (const [share, most] of [
     [0.5, 160],
