@@ -20,14 +20,14 @@ const CONFIG = `
 threads = 1
 [eval]
 every_seconds = 0
-prompts_per_task = 20
+prompts_per_task = 40
 [rollout]
-group_size = 4
-groups_per_round = 2
+group_size = 8
+groups_per_round = 4
 [model]
-max_completion_tokens = 24
+max_completion_tokens = 48
 [training]
-batch_groups = 4
+batch_groups = 8
 max_peer_groups = 0
 [limits]
 writes_gb_per_day = 0
