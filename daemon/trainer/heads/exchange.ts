@@ -207,7 +207,10 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       const all = [...heads, ...strangers.map((one) => ({ ...one, own: 0 }))]
       const nodes = 1 + members.count(version) + Math.min(1, strangers.length)
       const joined = join(weights, all, { nodes, farthest: FARTHEST * movement })
-      const strays = heads.filter(({ author }, i) => members.strays(author, joined.added[i]!.isClipped))
+      const strays = heads.filter(({ author }, i) => {
+        const { apart, isClipped: isFar } = joined.added[i]!
+        return members.strays(author, { apart, isFar })
+      })
       from = joined.weights
       return { ...toldOf(all, joined), strays: strays.map(authorOf) }
     },

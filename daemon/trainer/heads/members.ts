@@ -5,8 +5,8 @@ export interface Members {
   /** Heads of these peers are in the weights now. */
   admit(peers: readonly string[], version: number): void
   dismiss(peers: readonly string[]): void
-  /** A member's head came, too far away or not. True if so many were too far that it is no member any more. */
-  strays(peer: string, isFar: boolean): boolean
+  /** A member's head came, so far away. True if so many were too far that it is no member any more. */
+  strays(peer: string, head: { apart: number; isFar: boolean }): boolean
   /** How many there are besides this node, with these; those of whom nothing has come for long are forgotten. */
   count(version: number, others?: readonly string[]): number
   /** This node made a head. */
@@ -19,7 +19,7 @@ export interface Members {
 const ABSENT = 16
 /** How many of its own heads a node looks back for what has come meanwhile. */
 const LATELY = 8
-/** Heads in a row that are too far away. A node that was away for a while needs one or two to come back. */
+/** Heads in a row that are too far away and no nearer than the one before: a node that comes back needs several. */
 const MANY = 3
 
 /** `every`: optimizer steps between two heads. */
@@ -29,8 +29,8 @@ export function createMembers({ every }: { every: number }): Members {
   /** This node's version at its first head, and at each head that it has joined lately. */
   let first: number | undefined
   let joins: number[] = []
-  /** By member: heads in a row that were too far away. */
-  const far = new Map<string, number>()
+  /** By member: heads in a row that were too far away and came no nearer, and where the last one was. */
+  const far = new Map<string, { times: number; apart: number }>()
   return {
     has: (peer) => members.has(peer),
     admit(peers, version) {
@@ -40,12 +40,13 @@ export function createMembers({ every }: { every: number }): Members {
     dismiss(peers) {
       for (const peer of peers) members.delete(peer)
     },
-    strays(peer, isFar) {
-      const times = isFar ? (far.get(peer) ?? 0) + 1 : 0
-      const isOver = times >= MANY
+    strays(peer, { apart, isFar }) {
+      const { times, apart: before } = far.get(peer) ?? { times: 0, apart: 0 }
+      const now = apart < before ? times : times + 1
+      const isOver = isFar && now >= MANY
       if (isOver) members.delete(peer)
-      if (times === 0 || isOver) far.delete(peer)
-      else far.set(peer, times)
+      if (!isFar || isOver) far.delete(peer)
+      else far.set(peer, { times: now, apart })
       return isOver
     },
     count(version, others = []) {

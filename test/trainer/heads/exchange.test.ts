@@ -97,7 +97,7 @@ describe('joining', () => {
     expect(heads).toMatchObject([{ author: 'a', isClipped: true }])
   })
 
-  test('a peer is no member any more once three of its heads in a row were too far away', () => {
+  test('a peer is no member any more once three heads in a row were too far away and came no nearer', () => {
     const exchange = asking()
     const strays = [101, 101, 3, 101, 101, 101].map((value) => {
       exchange.ask(['a'], at(2))
@@ -107,6 +107,16 @@ describe('joining', () => {
     expect(strays).toEqual([[], [], [], [], [], ['a']])
     exchange.take(head('a', 101))
     expect(exchange.apart(() => false, { own: 8, foreign: 0 })).toMatchObject([{ author: 'a' }])
+  })
+
+  test('a peer that comes nearer with each head stays a member, however far it was', () => {
+    const exchange = asking()
+    const strays = [101, 96, 91, 86, 81, 81, 81].map((value) => {
+      exchange.ask(['a'], at(2))
+      exchange.take(head('a', value))
+      return joined(exchange).strays
+    })
+    expect(strays).toEqual([[], [], [], [], [], [], ['a']])
   })
 
   test('a node that has made no step yet joins nothing', () => {
