@@ -48,7 +48,10 @@ export interface TriedHead extends Omit<FetchedHead, 'bytes'> {
 export interface HeadExchange {
   /** Bytes of a head. */
   readonly size: number
-  /** Whether a head is due: it is so many steps since the last one, or there was none. */
+  /**
+   * Whether a head is due: it is so many steps since the last one, or there was none. The second comes a step after the
+   * first, so that a node knows early how far its steps lead, and may average.
+   */
   isDue(version: number): boolean
   /** Makes a head: the bytes that peers get. */
   make(now: { version: number; weights: Vector }): Uint8Array<ArrayBuffer>
@@ -120,7 +123,8 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     return start
   }
   let made: number | undefined
-  /** Weights after the last head or join, and how far own steps have led from there. */
+  let first: number | undefined
+  /** Weights after the last head or join, and how far own steps lead from one head to the next. */
   let from: Vector | undefined
   let movement = 0
   /** By peer: what its answer is compared with. */
@@ -131,12 +135,15 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
 
   return {
     size: packedSize(layout.size),
-    isDue: (version) => made === undefined || version >= made + every,
+    isDue: (version) => made === undefined || version >= made + (movement > 0 ? every : 1),
 
     make({ version, weights }) {
-      movement = (from && distance(weights, from)) || movement
+      // What fewer steps would be as far, were there as many.
+      const times = Math.max(1, every / (version - (made ?? version)))
+      movement = (from && times * distance(weights, from)) || movement
       from = weights
       made = version
+      first ??= version
       members.made(version)
       lost ??= new Float32Array(layout.size)
       return packBeside(weights, origin(), lost)
@@ -184,6 +191,8 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       )
       const suspect = strangers.find(({ author }) => isSuspect(author))
       if (suspect) return [suspect]
+      // Of nodes that begin together, one is easily a few steps ahead, and the first steps are the smallest.
+      if (made! - first! < every) return []
       return strangers.filter(({ weights, beside }) => distance(weights, beside) > FARTHEST * movement)
     },
 
@@ -207,10 +216,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       const all = [...heads, ...strangers.map((one) => ({ ...one, own: 0 }))]
       const nodes = 1 + members.count(version) + Math.min(1, strangers.length)
       const joined = join(weights, all, { nodes, farthest: FARTHEST * movement })
-      const strays = heads.filter(({ author }, i) => {
-        const { apart, isClipped: isFar } = joined.added[i]!
-        return members.strays(author, { apart, isFar })
-      })
+      const strays = heads.filter(({ author }, i) => members.strays(author, joined.added[i]!))
       from = joined.weights
       return { ...toldOf(all, joined), strays: strays.map(authorOf) }
     },

@@ -6,7 +6,7 @@ export interface Members {
   admit(peers: readonly string[], version: number): void
   dismiss(peers: readonly string[]): void
   /** A member's head came, so far away. True if so many were too far that it is no member any more. */
-  strays(peer: string, head: { apart: number; isFar: boolean }): boolean
+  strays(peer: string, head: { apart: number; isClipped: boolean }): boolean
   /** How many there are besides this node, with these; those of whom nothing has come for long are forgotten. */
   count(version: number, others?: readonly string[]): number
   /** This node made a head. */
@@ -40,7 +40,7 @@ export function createMembers({ every }: { every: number }): Members {
     dismiss(peers) {
       for (const peer of peers) members.delete(peer)
     },
-    strays(peer, { apart, isFar }) {
+    strays(peer, { apart, isClipped: isFar }) {
       const { times, apart: before } = far.get(peer) ?? { times: 0, apart: 0 }
       const now = apart < before ? times : times + 1
       const isOver = isFar && now >= MANY

@@ -29,12 +29,15 @@ const joined = (exchange: ReturnType<typeof create>, value = 2, version = 4) =>
   exchange.join({ version, weights: at(value), learnt: { own: 8, foreign: 0 } })
 
 describe('when', () => {
-  test('the first head is due at once, the next one after so many steps', () => {
+  test('the first head is due at once, the second after a step, and each further one after so many', () => {
     const exchange = create()
     expect(exchange.isDue(0)).toBe(true)
     exchange.make({ version: 0, weights: at(1) })
-    expect(exchange.isDue(3)).toBe(false)
-    expect(exchange.isDue(4)).toBe(true)
+    expect(exchange.isDue(0)).toBe(false)
+    expect(exchange.isDue(1)).toBe(true)
+    exchange.make({ version: 1, weights: at(2) })
+    expect(exchange.isDue(4)).toBe(false)
+    expect(exchange.isDue(5)).toBe(true)
   })
 
   test('a head can be joined without waiting for other peers', () => {
@@ -95,6 +98,16 @@ describe('joining', () => {
     const { weights, heads } = joined(exchange)
     close(weights, 2 + 4 / 2)
     expect(heads).toMatchObject([{ author: 'a', isClipped: true }])
+  })
+
+  test('after one step a head may be as far away as after the steps between two heads', () => {
+    const exchange = create()
+    exchange.make({ version: 0, weights: at(1) })
+    exchange.make({ version: 1, weights: at(1.25) })
+    exchange.ask(['a'], at(1.25))
+    exchange.take(head('a', 101))
+    expect(exchange.apart(() => false, { own: 8, foreign: 0 })).toEqual([])
+    close(joined(exchange, 1.25, 1).weights, 1.25 + 4 / 2)
   })
 
   test('a peer is no member any more once three heads in a row were too far away and came no nearer', () => {
