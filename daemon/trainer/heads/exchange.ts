@@ -138,8 +138,8 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     isDue: (version) => made === undefined || version >= made + (movement > 0 ? every : 1),
 
     make({ version, weights }) {
-      // What fewer steps would be as far, were there as many.
-      const times = Math.max(1, every / (version - (made ?? version)))
+      // After fewer steps, as far as so many would lead in one direction.
+      const times = every / Math.min(every, Math.max(1, version - (made ?? version)))
       movement = (from && times * distance(weights, from)) || movement
       from = weights
       made = version
