@@ -57,8 +57,8 @@ export function openThread(
     hold: (isHeld) => (isHeld ? worker.ref() : worker.unref()),
     async stop() {
       worker.ref()
-      // The thread then ends by itself (line.ts). Ending it from outside can hit V8 in the middle of a call, which then
-      // stops the whole process.
+      // The thread then ends by itself (line.ts). Where it was ended from outside, V8 once aborted on this thread, and with
+      // it the whole process.
       cuts.port1.close()
       const late = setTimeout(() => void worker.terminate(), STOP_MS)
       await ended
