@@ -123,7 +123,6 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     return start
   }
   let made: number | undefined
-  let first: number | undefined
   /** Weights after the last head or join, and how far own steps lead from one head to the next. */
   let from: Vector | undefined
   let movement = 0
@@ -143,7 +142,6 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       movement = (from && times * distance(weights, from)) || movement
       from = weights
       made = version
-      first ??= version
       members.made(version)
       lost ??= new Float32Array(layout.size)
       return packBeside(weights, origin(), lost)
@@ -192,7 +190,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       const suspect = strangers.find(({ author }) => isSuspect(author))
       if (suspect) return [suspect]
       // Of nodes that begin together, one is easily a few steps ahead, and the first steps are the smallest.
-      if (made! - first! < every) return []
+      if (members.age(made!) < every) return []
       return strangers.filter(({ weights, beside }) => distance(weights, beside) > FARTHEST * movement)
     },
 

@@ -11,6 +11,8 @@ export interface Members {
   count(version: number, others?: readonly string[]): number
   /** This node made a head. */
   made(version: number): void
+  /** Steps since this node's first head. */
+  age(version: number): number
   /** See HeadExchange.nodesAt. */
   nodesAt(version: number): number
 }
@@ -31,8 +33,10 @@ export function createMembers({ every }: { every: number }): Members {
   let joins: number[] = []
   /** By member: heads in a row that were too far away and came no nearer, and where the last one was. */
   const far = new Map<string, { times: number; apart: number }>()
+  const age = (version: number): number => version - (first ?? version)
   return {
     has: (peer) => members.has(peer),
+    age,
     admit(peers, version) {
       for (const peer of peers) members.set(peer, version)
       joins = [...joins, ...peers.map(() => version)].filter((at) => at > version - LATELY * every)
@@ -57,7 +61,7 @@ export function createMembers({ every }: { every: number }): Members {
       first ??= version
     },
     nodesAt(version) {
-      const window = Math.min(LATELY * every, Math.max(every, version - (first ?? version)))
+      const window = Math.min(LATELY * every, Math.max(every, age(version)))
       return 1 + (every * joins.filter((at) => at > version - window).length) / window
     },
   }

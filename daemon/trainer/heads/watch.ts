@@ -52,7 +52,7 @@ export function createHeadWatch(): HeadWatch {
       const least = known && KEPT * (known.mean - known.error)
       if (known && high < least!) {
         level.now = noPairs()
-        const [from, to] = [known.mean, now.x / now.count].map((mean) => mean.toFixed(3))
+        const [from, to] = [good!.seen, now].map(({ x, count }) => (x / count).toFixed(3))
         const message = `the reward of own rollouts in ${task} fell from ${from} to ${to}`
         return { message, goodAt: good!.at }
       }

@@ -98,13 +98,13 @@ async function otherModel(kind: 'chunks' | 'other', steps: number): Promise<Othe
 
 await runExperiment<Arm, Taught>({
   question: 'How much of its own work does a node save if a specialist teaches it one of its tasks?',
-  defaults: { arms: 'alone,taught', rates: '1e-4', seeds: '1,2,3', out: 'docs/results/teachers.jsonl' },
+  defaults: { arms: 'alone,taught', rates: '1e-4', seeds: '1,2,3,4,5', out: 'docs/results/teachers.jsonl' },
   flags: {
-    tokens: { type: 'string', default: '20000' },
-    prompts: { type: 'string', default: '80' },
+    tokens: { type: 'string', default: '60000' },
+    prompts: { type: 'string', default: '400' },
     steps: { type: 'string', default: '200' },
     tasks: { type: 'string', default: TAUGHT },
-    targets: { type: 'string', default: '0.15,0.2,0.25' },
+    targets: { type: 'string', default: '0.2,0.25,0.3' },
   },
   settings: ({ tokens, prompts, steps, tasks }) => ({
     ...{ tokens: Number(tokens), prompts: Number(prompts), steps: Number(steps), tasks },
