@@ -39,8 +39,15 @@ export function unpackBeside(origin: Vector, packed: Uint8Array): Vector | undef
   return added(origin.slice(), packed)
 }
 
-/** The vector itself, with the packed one added. */
-function added(vector: Vector, packed: Uint8Array): Vector | undefined {
+/** Packs the vector, which then has what rounding loses. Throws for values that are not finite. */
+export function packOff(vector: Vector): Uint8Array<ArrayBuffer> {
+  const packed = pack(vector)
+  if (!added(vector, packed, -1)) throw new RangeError('weights that are not finite')
+  return packed
+}
+
+/** The vector itself, with the packed one added, or taken away by a sign of -1. */
+function added(vector: Vector, packed: Uint8Array, sign = 1): Vector | undefined {
   if (packed.length !== packedSize(vector.length)) return undefined
   const blocks = Math.ceil(vector.length / BLOCK)
   const scales = new DataView(packed.buffer, packed.byteOffset, 4 * blocks)
@@ -51,7 +58,7 @@ function added(vector: Vector, packed: Uint8Array): Vector | undefined {
     const to = Math.min(vector.length, (block + 1) * BLOCK)
     for (let i = block * BLOCK; i < to; i++) {
       if (bytes[i]! < -STEPS) return undefined
-      vector[i]! += Math.fround(scale * bytes[i]!)
+      vector[i]! += sign * Math.fround(scale * bytes[i]!)
       if (!(Math.abs(vector[i]!) < Number.POSITIVE_INFINITY)) return undefined
     }
   }

@@ -5,7 +5,7 @@
 // Nobody waits for anybody. Every so many optimizer steps a node makes its head, which peers can fetch. It asks peers
 // for theirs, goes on training, and joins what has come between two steps. Of each peer one head at most is on its way.
 
-import { pack, packedSize, unpack, unpackBeside } from './blocks.ts'
+import { packedSize, packOff, unpackBeside } from './blocks.ts'
 import { type AddedHead, type AuditedWeights, type ComparedHead, join } from './join.ts'
 import { createMembers } from './members.ts'
 import { distance, type Layout, norm, type Vector } from './vector.ts'
@@ -157,8 +157,10 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       const beside = asked.get(head.author)
       if (!beside) return 'late'
       const weights = unpackBeside(origin(), bytes)
-      if (!weights || distance(weights, beside) > ABSURD * Math.max(1, norm(beside))) return 'malformed'
-      waiting.set(head.author, { ...head, weights, beside })
+      if (!weights) return 'malformed'
+      const apart = distance(weights, beside)
+      if (apart > ABSURD && apart > ABSURD * norm(beside)) return 'malformed'
+      waiting.set(head.author, { ...head, weights, beside, apart })
       return 'taken'
     },
 
@@ -191,7 +193,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       if (suspect) return [suspect]
       // Of nodes that begin together, one is easily a few steps ahead, and the first steps are the smallest.
       if (members.age(made!) < every) return []
-      return strangers.filter(({ weights, beside }) => distance(weights, beside) > FARTHEST * movement)
+      return strangers.filter(({ apart }) => apart > FARTHEST * movement)
     },
 
     share: (version, heads) => 1 / (1 + members.count(version, heads.map(authorOf))),
@@ -206,7 +208,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     join({ version, weights, learnt }) {
       // Before its own first steps, a node cannot say how far is too far.
       const heads = [...waiting.values()].filter((head) => movement > 0 && !isAhead(learnt, head))
-      const strangers = movement > 0 ? near([...audited.values()], FARTHEST * movement) : []
+      const strangers = movement > 0 ? near(audited.values(), FARTHEST * movement) : []
       waiting = new Map()
       audited = new Map()
       members.admit(heads.map(authorOf), version)
@@ -231,8 +233,10 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
 }
 
 /** A forged step that no audit drew leaves its author elsewhere for good, so a stranger who is far away does not count. */
-function near(strangers: readonly AuditedWeights[], farthest: number): AuditedWeights[] {
-  return strangers.filter(({ weights, beside }) => distance(weights, beside) <= farthest)
+function near(strangers: Iterable<AuditedWeights>, farthest: number): (AuditedWeights & ComparedHead)[] {
+  return [...strangers]
+    .map((one) => ({ ...one, apart: distance(one.weights, one.beside) }))
+    .filter(({ apart }) => apart <= farthest)
 }
 
 function toldOf(
@@ -260,10 +264,6 @@ function isAhead(one: Learnt, other: Learnt): boolean {
 
 /** Packs how far the weights are from the origin, with what rounding has lost so far, and keeps what it loses now. */
 export function packBeside(weights: Vector, origin: Vector, lost: Vector): Uint8Array<ArrayBuffer> {
-  const moved = new Float32Array(weights.length)
-  for (let i = 0; i < moved.length; i++) moved[i] = weights[i]! - origin[i]! + lost[i]!
-  const bytes = pack(moved)
-  const got = unpack(bytes, moved.length)!
-  for (let i = 0; i < lost.length; i++) lost[i] = moved[i]! - got[i]!
-  return bytes
+  for (let i = 0; i < lost.length; i++) lost[i] = weights[i]! - origin[i]! + lost[i]!
+  return packOff(lost)
 }

@@ -1,12 +1,14 @@
 // The mean of own weights and peers' heads, where each head is compared with what this node had when it asked for it. So
 // a late head does not pull back what this node has learnt since.
 
-import { addDifference, distance, type Vector } from './vector.ts'
+import { addDifference, type Vector } from './vector.ts'
 
 export interface ComparedHead {
   weights: Vector
   /** What this node had when it asked for the head. */
   beside: Vector
+  /** How far it is from that. */
+  apart: number
   /** How much it counts, 0 to 1. Default: 1. */
   weight?: number
 }
@@ -50,8 +52,7 @@ export function join(
   { nodes, farthest }: JoinOptions,
 ): { weights: Vector; added: { share: number; apart: number; isClipped: boolean }[] } {
   const joined = weights.slice()
-  const added = heads.map(({ weights: theirs, beside, weight = 1 }) => {
-    const apart = distance(theirs, beside)
+  const added = heads.map(({ weights: theirs, beside, apart, weight = 1 }) => {
     const clip = apart > farthest ? farthest / apart : 1
     const share = (weight * clip) / nodes
     addDifference(joined, share, theirs, beside)

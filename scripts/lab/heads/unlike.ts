@@ -10,7 +10,7 @@
 import { randomStream } from '../../../daemon/host/random.ts'
 import { join as joinHeads } from '../../../daemon/trainer/heads/join.ts'
 import { judge, type TaskAccuracy } from '../../../daemon/trainer/heads/trial.ts'
-import { layoutOf, toVector, toWeights, type Vector } from '../../../daemon/trainer/heads/vector.ts'
+import { distance, layoutOf, toVector, toWeights, type Vector } from '../../../daemon/trainer/heads/vector.ts'
 import { TASKS } from '../../../daemon/wiring/built-in.ts'
 import { HELD_OUT_SEED } from '../../../protocol/train/index.ts'
 import { answerIn } from '../../default-model/corpus.ts'
@@ -168,7 +168,7 @@ async function lookAt(
 
 function averageOf(vectors: readonly Vector[]): Vector {
   const [own, ...others] = vectors as [Vector, ...Vector[]]
-  const heads = others.map((weights) => ({ weights, beside: own }))
+  const heads = others.map((weights) => ({ weights, beside: own, apart: distance(weights, own) }))
   return joinHeads(own, heads, { nodes: vectors.length, farthest: Number.POSITIVE_INFINITY }).weights
 }
 

@@ -42,8 +42,6 @@ export async function startNode(
   const child = spawn(
     process.execPath,
     [
-      '--import',
-      'tsx',
       ...imports.flatMap((path) => ['--import', path]),
       join(root, 'daemon/cli/waggle.ts'),
       'up',
