@@ -58,7 +58,9 @@ describe.each([false, true])('an answer that its client hung up on (stream: %s)'
     expect(learnt()).toEqual(['ok then', 'ok then'])
     expect(g.engine.drawn).toBeLessThan(2 * ESSAY.length)
     expect(g.info().undelivered!.answers).toBe(2)
-    expect(agentsText(g.info())).toMatch(/2 rows {2}reward .* {2}not delivered: 2 answers of [\d,.]+( k)? tokens/)
+    expect(agentsText(g.info())).toMatch(
+      /2 rows {2}reward .* {2}not delivered: 2 answers of [\d,.]+( k)? tokens/,
+    )
   })
 })
 
