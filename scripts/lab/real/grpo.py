@@ -1,9 +1,9 @@
 # TRL's GRPOTrainer on what real-trl.ts wrote into a folder: `model` (F32 weights and tokenizer), `job.json` (settings),
 # `questions.json` (training questions in the order of their use) and `held.json` (held-out ones). Prints one JSON line
-# for each evaluation. Settings are real.ts's; docs/results/real.md says what is not equal.
+# for each evaluation, and one for answers to score, whose scores it reads as a line. Settings are real.ts's;
+# docs/results/real.md says what is not equal.
 import json
 import os
-import re
 import resource
 import sys
 import time
@@ -32,19 +32,11 @@ model = AutoModelForCausalLM.from_pretrained(folder / "model", dtype=torch.float
 model.generation_config.eos_token_id = tokenizer.eos_token_id
 model.generation_config.pad_token_id = tokenizer.eos_token_id
 
-ANSWER = re.compile(r"<answer>((?:(?!<answer>).)*?)</answer>", re.S)
 
-
-def score(text, key):
-    """1 if the last closed pair of tags has the key's numbers in its order, with spaces or commas between them."""
-    found = ANSWER.findall(text)
-    if not found:
-        return 0.0
-    parts = re.split(r"\s*,\s*|\s+", found[-1].strip().strip("[]().").strip())
-    try:
-        return float([int(part) for part in parts] == [int(part) for part in key.split(", ")])
-    except ValueError:
-        return 0.0
+def scores_of(texts, seeds):
+    """What the task's own verifier says of answers to the questions with these seeds."""
+    print("SCORE " + json.dumps([{"seed": seed, "text": text} for seed, text in zip(seeds, texts)]), flush=True)
+    return json.loads(sys.stdin.readline())
 
 
 clock = {"seconds": 0.0, "cpu": 0.0, "since": (0.0, 0.0), "tokens": 0, "rewards": []}
@@ -54,9 +46,9 @@ def now():
     return time.perf_counter(), time.process_time()
 
 
-def reward(completions, key, completion_ids, **_):
+def reward(completions, seed, completion_ids, **_):
     clock["tokens"] += sum(len(ids) for ids in completion_ids)
-    scores = [score(text, one) for text, one in zip(completions, key)]
+    scores = scores_of(completions, seed)
     clock["rewards"].append(sum(scores) / len(scores))
     return scores
 
@@ -70,7 +62,7 @@ def accuracy(model, **sampling):
         batch.pop("token_type_ids", None)
         written = model.generate(**batch, max_new_tokens=job["length"], **sampling)
         texts = tokenizer.batch_decode(written[:, batch["input_ids"].shape[1] :], skip_special_tokens=True)
-        scores += [score(text, one["key"]) for text, one in zip(texts, part)]
+        scores += scores_of(texts, [one["seed"] for one in part])
     return scores
 
 

@@ -42,9 +42,11 @@ export async function trainByTrl(
   if (!template) throw new Error('the model has no chat template')
   const ask = askThrough(template)
   const asked = (seed: number) => {
-    const { question, key, examples } = task.generate({ seed, difficulty })
-    return { prompt: ask(question, examples), key }
+    const { question, examples } = task.generate({ seed, difficulty })
+    return { prompt: ask(question, examples), seed }
   }
+  const scoreOf = ({ seed, text }: { seed: number; text: string }): number =>
+    task.verify(task.generate({ seed, difficulty }), text).score
   const folder = await mkdtemp(join(tmpdir(), 'waggle-trl-'))
   const put = (name: string, value: unknown): Promise<void> =>
     writeFile(join(folder, name), JSON.stringify(value))
@@ -69,9 +71,13 @@ export async function trainByTrl(
     )
     const script = fileURLToPath(new URL('./grpo.py', import.meta.url))
     const child = spawn(python ?? pythonWith('trl', PACKAGES), [script, folder], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['pipe', 'pipe', 'inherit'],
     })
     for await (const line of createInterface({ input: child.stdout })) {
+      if (line.startsWith('SCORE ')) {
+        const answers = JSON.parse(line.slice('SCORE '.length)) as Parameters<typeof scoreOf>[0][]
+        child.stdin.write(`${JSON.stringify(answers.map(scoreOf))}\n`)
+      }
       if (!line.startsWith('LOOK ')) continue
       const { sampled, greedy, ...look } = JSON.parse(line.slice('LOOK '.length)) as Omit<
         Look,
