@@ -1,6 +1,6 @@
-# TRL's GRPOTrainer on what real-trl.ts wrote into a folder: `model` (F32 weights and tokenizer), `job.json` (settings),
-# `questions.json` (training questions in the order of their use) and `held.json` (held-out ones). Prints one JSON line
-# for each evaluation, and one for answers to score, whose scores it reads as a line. Settings are real.ts's;
+# TRL's GRPOTrainer on what trl.ts wrote into a folder: `model` (F32 weights and tokenizer), `job.json` (settings),
+# `questions.json` (training questions in the order of their use), `held.json` (held-out ones) and `worked.json` (worked
+# examples for supervised steps by TRL's SFTTrainer before, none without). Prints one JSON line for each evaluation, and one for answers to score, whose scores it reads as a line. Settings are real.ts's;
 # docs/results/real.md says what is not equal.
 import json
 import os
@@ -13,7 +13,7 @@ import torch
 from datasets import Dataset
 from peft import LoraConfig
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, TrainerCallback
-from trl import GRPOConfig, GRPOTrainer
+from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
 folder = Path(sys.argv[1])
 job = json.loads((folder / "job.json").read_text())
@@ -101,22 +101,62 @@ class Looks(TrainerCallback):
         clock["since"] = now()
 
 
+lora = LoraConfig(
+    r=job["rank"],
+    lora_alpha=2 * job["rank"],
+    lora_dropout=0.0,
+    target_modules=["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"],
+    task_type="CAUSAL_LM",
+)
+COMMON = dict(
+    output_dir=str(folder / "out"),
+    adam_beta2=0.99,
+    weight_decay=0.0,
+    max_grad_norm=1.0,
+    gradient_checkpointing=False,
+    bf16=False,
+    use_cpu=True,
+    save_strategy="no",
+    report_to="none",
+    disable_tqdm=True,
+    logging_strategy="no",
+    seed=job["seed"],
+)
+
+worked = json.loads((folder / "worked.json").read_text())
+if worked:
+    seconds_before, cpu_before = now()
+    supervised = SFTTrainer(
+        model=model,
+        processing_class=tokenizer,
+        train_dataset=Dataset.from_list(worked),
+        peft_config=lora,
+        args=SFTConfig(
+            **COMMON,
+            per_device_train_batch_size=8,
+            max_steps=job["supervised"],
+            learning_rate=job["supervised_rate"],
+            lr_scheduler_type="linear",
+            warmup_steps=5,
+            completion_only_loss=True,
+        ),
+    )
+    supervised.train()
+    model, lora = supervised.model, None
+    seconds, cpu = now()
+    clock["seconds"] += seconds - seconds_before
+    clock["cpu"] += cpu - cpu_before
+
 batch = job["prompts"] * job["group"]
 trainer = GRPOTrainer(
     model=model,
     reward_funcs=reward,
     processing_class=tokenizer,
     train_dataset=Dataset.from_list(questions),
-    peft_config=LoraConfig(
-        r=job["rank"],
-        lora_alpha=2 * job["rank"],
-        lora_dropout=0.0,
-        target_modules=["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"],
-        task_type="CAUSAL_LM",
-    ),
+    peft_config=lora,
     callbacks=[Looks()],
     args=GRPOConfig(
-        output_dir=str(folder / "out"),
+        **COMMON,
         # All answers of a step are sampled at once and trained on in small batches: one batch of 64 does not fit into
         # 23 GB of memory.
         per_device_train_batch_size=job["micro"],
@@ -128,9 +168,6 @@ trainer = GRPOTrainer(
         learning_rate=job["rate"],
         lr_scheduler_type="constant_with_warmup",
         warmup_steps=job["warm_up"],
-        adam_beta2=0.99,
-        weight_decay=0.0,
-        max_grad_norm=1.0,
         beta=0.0,
         # The mean over the tokens of all small batches: our token_mean.
         loss_type="dapo",
@@ -139,14 +176,6 @@ trainer = GRPOTrainer(
         top_p=1.0,
         top_k=0,
         shuffle_dataset=False,
-        gradient_checkpointing=False,
-        bf16=False,
-        use_cpu=True,
-        save_strategy="no",
-        report_to="none",
-        disable_tqdm=True,
-        logging_strategy="no",
-        seed=job["seed"],
     ),
 )
 trainer.train()

@@ -54,6 +54,8 @@ await runExperiment<Arm, Result>({
     every: { type: 'string', default: '10' },
     questions: { type: 'string', default: '100' },
     threads: { type: 'string', default: '2' },
+    /** TRL's supervised steps before the others, on 32 worked examples, as in the recipes (their own runs: lab:up). */
+    warm: { type: 'string', default: '0' },
     /** TRL's answers in one backward pass, and a Python that has TRL already. */
     micro: { type: 'string', default: '16' },
     python: { type: 'string' },
@@ -107,6 +109,7 @@ function settingsOf(values: Values): Record<string, unknown> {
     ...(base !== 'f32' && { base, sampling }),
     ...(values.uncorrected === true && { uncorrected: true }),
     ...(values.stop !== undefined && { stop: values.stop }),
+    ...(values.warm !== '0' && { warm: values.warm }),
   }
 }
 
@@ -122,6 +125,7 @@ async function trainHere(
   const base = oneOf(['f32', 'file'] as const, 'base', values)
   const samplingPrecision = oneOf(['int8', 'float32'] as const, 'sampling', values)
   const rank = Number(values.rank)
+  if (values.warm !== '0') throw new Error('--warm is for --arms trl: a recipe warms up by itself, in lab:up')
   const node = await createNode({
     ...{ name: 'alone', seed, foreign: 0, adaptive: false, learningRate: rate, warmUpSteps: 3 },
     model: await loadModelAs(fileOf(values), { disk }, () => base),
@@ -179,6 +183,7 @@ async function trainThere({ rate, seed, values }: Played, onLook: (look: Look) =
         every: number('every'),
         threads: number('threads'),
       },
+      warm: { steps: number('warm'), examples: 32, rate: 1e-3 },
       questions: number('questions'),
       python: values.python as string | undefined,
     },

@@ -13,6 +13,7 @@ import type { Model } from '../../../daemon/policy/model.ts'
 import { shareOf } from '../../../daemon/rollout/evaluation/estimates.ts'
 import { heldOutPrompts } from '../../../daemon/rollout/evaluation/held-out.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
+import { workedExamples } from '../../../daemon/trainer/warm-start.ts'
 import type { Task } from '../../../protocol/plugin/index.ts'
 import { pythonWith } from '../../agents/venv.ts'
 import type { Look } from './look.ts'
@@ -29,13 +30,15 @@ interface TrlOptions {
     'steps' | 'prompts' | 'group' | 'micro' | 'length' | 'rate' | 'rank' | 'every' | 'threads' | 'seed',
     number
   >
+  /** Supervised steps before, on as many worked examples: the rate rises for five and then falls linearly. */
+  warm: Record<'steps' | 'examples' | 'rate', number>
   questions: number
   /** A Python that has TRL already. */
   python: string | undefined
 }
 
 export async function trainByTrl(
-  { model, task, difficulty, job, questions, python }: TrlOptions,
+  { model, task, difficulty, job, warm, questions, python }: TrlOptions,
   onLook: (look: Look) => void,
 ): Promise<void> {
   const { template, stopTokens } = model.tokenizer
@@ -58,7 +61,15 @@ export async function trainByTrl(
     await put('model/tokenizer.json', tokenizer)
     const added = tokenizer.added_tokens as { id: number; content: string }[]
     const stop = added.find(({ id }) => id === stopTokens[0])!.content
-    await put('job.json', { ...job, warm_up: 3, stop })
+    await put('job.json', { ...job, warm_up: 3, stop, supervised: warm.steps, supervised_rate: warm.rate })
+    const worked = warm.steps > 0 ? workedExamples([{ task, difficulty }], warm.examples) : []
+    await put(
+      'worked.json',
+      worked.map(({ question, examples, answers }) => ({
+        prompt: ask(question, examples),
+        completion: answers.at(-1)!,
+      })),
+    )
     const first = job.seed * 1_000_000
     await put(
       'questions.json',
