@@ -3,7 +3,6 @@
 
 import {
   type HeadsInfo,
-  type HeadTrial,
   type Phases,
   type WeightsMet,
   weightsLimitText,
@@ -22,6 +21,7 @@ import { layoutOf, toVector, toWeights, type Vector } from '../../trainer/heads/
 import { createHeadWatch } from '../../trainer/heads/watch.ts'
 import type { NodeAudits } from '../audits/audits.ts'
 import { type AskingParts, createAsking } from './asking.ts'
+import { createMeeting } from './meeting.ts'
 import { createTrials, type TrialParts } from './trials.ts'
 
 export interface HeadsParts extends Omit<AskingParts, 'isOut'>, TrialParts {
@@ -84,11 +84,6 @@ export interface NodeHeads {
 const TEACHERS_EVERY = 8
 /** Larger models exchange nothing while all their parameters are trained: four copies of them are held meanwhile. */
 const MAX_VALUES = 64e6
-/** How long a user who joins a peer waits for its weights. They are exchanged later as well. */
-const MEET_MS = 120_000
-/** A peer that was alone makes its first head after its next step, so one that has none is asked again for so long. */
-const FIRST_HEAD_MS = 40_000
-const ASK_AGAIN_MS = 2000
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: short methods over one exchange of weights.
 export function createNodeHeads(parts: HeadsParts): NodeHeads {
@@ -107,14 +102,22 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const tellReceipts = async (added: readonly AddedHead[]): Promise<void> =>
     parts.audits?.joined(added.map((one) => ({ hash: asking.fetched(one.author)!, ...one })))
   const trials = createTrials({ layout }, { ...parts, exchange, partners, probation, taken: tellReceipts })
-  let told: HeadTrial | undefined
   let exchanges = 0
   /** Weights at the newest own head. */
   let newest: Vector | undefined
-  /** Called when an exchange has ended. */
-  const ended = new Set<() => void>()
   /** Asks at once, without waiting for further steps. */
   let isHurried = false
+
+  const meeting = createMeeting({
+    ...{ trials, partners, probation, asking, now, isOut },
+    peers: () => here().length,
+    after: parts.after,
+    mustWait: parts.mustWait,
+    ask() {
+      isHurried = true
+      parts.wake()
+    },
+  })
 
   const weights = async (): Promise<Vector> => toVector(layout, await policy.trainer.weights())
   const behind = (): Learnt => {
@@ -146,7 +149,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     const peers = trials.trying ? [] : exchange.ask(asking.trusted(), present)
     if (peers.length > 0) tellLimit()
     void asking.all(peers, exchange).finally(() => {
-      if (!exchange.isReady) tellAll()
+      if (!exchange.isReady) meeting.tell()
       parts.wake()
       if (asksTeachers) void asking.all(asking.strangers(), { take: teaching.take, answered() {} })
     })
@@ -166,62 +169,16 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     const apart = ahead ? [] : exchange.apart(probation.isSuspect, behind())
     await (ahead ? trials.catchUp(ahead) : apart.length > 0 ? trials.merge(apart) : join())
   }
-  const tellAll = (): void => {
-    if (!trials.trying) for (const tell of ended) tell()
-  }
   const joinOrTry = async (): Promise<void> => {
     if (!trials.trying && exchange.isReady) await phases.run('join', {}, takeWhatCame)
     if (trials.trying) await trials.goOn()
-    tellAll()
+    meeting.tell()
   }
-
-  const untold = (peer: string): HeadTrial | undefined =>
-    trials.newest !== told && trials.newest?.peers.includes(peer) ? trials.newest : undefined
-
-  const outcomeOf = (peer: string): WeightsMet | undefined => {
-    // Told once: a peer that is joined again is tried again.
-    if (trials.trying?.peers.includes(peer)) return undefined
-    const trial = untold(peer)
-    if (trial) {
-      told = trial
-      const { how, before, after, isTaken, fallen } = trial
-      return { outcome: isTaken ? how : 'given back', before, after, ...(fallen && { fallen }) }
-    }
-    if (partners.has(peer) && !isOut(peer)) return { outcome: 'averaged', peers: here().length }
-    return asking.hasNone(peer) ? { outcome: 'other lineage' } : undefined
-  }
-
-  const passed = (ms: number, over: AbortSignal): Promise<void> =>
-    new Promise((resolve) => {
-      const cancel = parts.after(ms, resolve)
-      over.addEventListener('abort', () => {
-        cancel()
-        resolve()
-      })
-    })
 
   return {
     async meet(peer, signal) {
       if (!isOn()) return { outcome: 'off' }
-      if (!parts.isTrusted(peer)) return { outcome: 'untrusted' }
-      asking.forget(peer)
-      if (!untold(peer)) probation.pardon(peer)
-      const late = new AbortController()
-      const cancel = parts.after(MEET_MS, () => late.abort())
-      const over = signal ? AbortSignal.any([signal, late.signal]) : late.signal
-      const since = now()
-      let found = outcomeOf(peer)
-      while (!found && !over.aborted && !parts.mustWait()) {
-        isHurried = true
-        parts.wake()
-        await untilToldOr(over, ended)
-        found = outcomeOf(peer)
-        if (found?.outcome !== 'other lineage' || now() - since >= FIRST_HEAD_MS) continue
-        found = undefined
-        await passed(ASK_AGAIN_MS, over)
-      }
-      cancel()
-      return found ?? { outcome: trials.trying?.peers.includes(peer) ? 'on trial' : 'not yet' }
+      return parts.isTrusted(peer) ? meeting.meet(peer, signal) : { outcome: 'untrusted' }
     },
 
     async exchange() {
@@ -297,16 +254,4 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       }
     },
   }
-}
-
-function untilToldOr(signal: AbortSignal, tells: Set<() => void>): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      tells.delete(done)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    tells.add(done)
-    signal.addEventListener('abort', done)
-  })
 }
