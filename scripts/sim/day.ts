@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type { Truth } from '../../test/sim/checks.ts'
 import { createNet, FAIR } from '../../test/sim/net.ts'
-import { createHonestNode } from '../../test/sim/node.ts'
+import { createHonestNode } from '../../test/sim/node/node.ts'
 import { createWorld } from '../../test/sim/world.ts'
 
 const { values } = parseArgs({

@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util'
 import { Quota } from '../../daemon/swarm/admission/quota.ts'
 import type { ActorKind } from '../../test/sim/actors/index.ts'
 import { type Fault, runChaos } from '../../test/sim/chaos.ts'
-import type { Planted } from '../../test/sim/node.ts'
+import type { Planted } from '../../test/sim/node/node.ts'
 
 interface Bug {
   planted: Planted

@@ -6,7 +6,7 @@ import type { createChecks, Truth } from './checks.ts'
 import { openExchanger } from './exchanger.ts'
 import { identityFrom, type Signatures } from './identity.ts'
 import { createNet, FAIR } from './net.ts'
-import { createHonestNode, type HonestNode, type Planted } from './node.ts'
+import { createHonestNode, type HonestNode, type Planted } from './node/node.ts'
 import { createWorld } from './world.ts'
 
 export interface ChaosOptions {

@@ -4,7 +4,7 @@ import { type ForgedKind, TURN_MS } from './actors/forgers.ts'
 import { startActor } from './actors/index.ts'
 import type { Truth } from './checks.ts'
 import { createNet } from './net.ts'
-import { config, createHonestNode } from './node.ts'
+import { config, createHonestNode } from './node/node.ts'
 import { createWorld } from './world.ts'
 
 export interface ForgedOptions {

@@ -8,7 +8,7 @@ import { createScriptedNode } from '../control/scripted-node.ts'
 import { type ActorKind, startActor } from './actors/index.ts'
 import type { Truth } from './checks.ts'
 import { createNet } from './net.ts'
-import { createHonestNode } from './node.ts'
+import { createHonestNode } from './node/node.ts'
 import { createWorld } from './world.ts'
 
 /** Whether any of a peer's tokens have been scored. */

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { TopicValidatorResult } from '@libp2p/gossipsub'
 import type { GossipGuard } from '../../daemon/swarm/gossip/internals.ts'
 import type { Answer, Requests } from '../../daemon/swarm/libp2p/streams.ts'
-import type { Life } from './node-disk.ts'
+import type { Life } from './node/disk.ts'
 import type { Random, World } from './world.ts'
 
 /** One direction of a link. */

@@ -5,7 +5,7 @@ import { peerName } from '../../protocol/text.ts'
 import { AUDIT_SECONDS } from './audits.ts'
 import type { Truth } from './checks.ts'
 import { createNet } from './net.ts'
-import { config, createHonestNode, type Forge } from './node.ts'
+import { config, createHonestNode, type Forge } from './node/node.ts'
 import { createWorld } from './world.ts'
 
 /** Until then a forger trains as it should. */

@@ -5,7 +5,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
-import type { Life } from '../node-disk.ts'
+import type { Life } from '../node/disk.ts'
 import { EPOCH, type Random, type World } from '../world.ts'
 
 const lives = new AsyncLocalStorage<Life>()

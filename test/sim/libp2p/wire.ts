@@ -5,7 +5,7 @@ import type { Logger } from '@libp2p/interface'
 import { AbstractMultiaddrConnection, type SendResult } from '@libp2p/utils'
 import type { Multiaddr } from '@multiformats/multiaddr'
 import type { Uint8ArrayList } from 'uint8arraylist'
-import type { Life } from '../node-disk.ts'
+import type { Life } from '../node/disk.ts'
 import type { World } from '../world.ts'
 import { inLife } from './globals.ts'
 

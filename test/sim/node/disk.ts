@@ -1,9 +1,9 @@
 // A node's disk in a simulation: operations take time, fail while the disk is in trouble, and never return once the node
 // is dead. What is underneath survives the node, as far as it was synced.
 
-import type { Disk, DiskFile } from '../../daemon/store/disk.ts'
-import type { SimulatedDisk } from '../store/simulated-disk.ts'
-import type { Random, World } from './world.ts'
+import type { Disk, DiskFile } from '../../../daemon/store/disk.ts'
+import type { SimulatedDisk } from '../../store/simulated-disk.ts'
+import type { Random, World } from '../world.ts'
 
 export interface Life {
   isAlive: boolean
