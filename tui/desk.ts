@@ -3,8 +3,8 @@
 
 import { actionsOf } from './actions.ts'
 import { tabAt } from './chrome.ts'
-import { changesNode, OWN_COMMANDS, type Reply } from './commands.ts'
-import { narrow } from './data/inert.ts'
+import { createCommanding } from './commanding.ts'
+import { OWN_COMMANDS } from './commands.ts'
 import type { View } from './data/store.ts'
 import type { DeskProps, DeskState } from './desk-state.ts'
 import { helpRows } from './help.ts'
@@ -15,7 +15,6 @@ import type { Tab, TabUi } from './tabs/tab.ts'
 import { type Line, type LineKind, openLine, textOf, typeKey } from './typing.ts'
 import { lastRow } from './widgets/pager.ts'
 import { type Order, orderBy } from './widgets/table.ts'
-import { wrapText } from './widgets/wrap.ts'
 
 const FRESH: TabUi = {
   cursor: 0,
@@ -30,7 +29,6 @@ const FRESH: TabUi = {
   steps: false,
   wrap: false,
 }
-const HISTORY = 50
 const WHEEL_ROWS = 3
 /** Below the header and the tabs. */
 const BODY_ROW = 2
@@ -47,7 +45,7 @@ export interface Desk {
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: what each key does, in a few lines each, over one state.
 export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): Desk {
-  const { store, replay, commands, readOnly } = props()
+  const { store, replay, commands } = props()
   let state: DeskState = {
     tab: 0,
     uis: TABS.map(() => FRESH),
@@ -57,8 +55,6 @@ export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): 
     line: undefined,
     mouse: props().mouse,
   }
-  let asking: { yes(): void; isShown: boolean } | undefined
-  let history: string[] = []
   const set = (part: Partial<DeskState>): void => {
     state = { ...state, ...part }
     draw()
@@ -104,56 +100,7 @@ export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): 
       },
     })
 
-  const run = (command: string) => {
-    set({ note: `:${command} …` })
-    const ended = ({ status, lines }: Reply) => {
-      const rows = lines.map((text) => narrow(text))
-      set({ note: status === 0 ? undefined : `:${command} ended with status ${status}` })
-      // A single line fits at the bottom; longer output covers the body.
-      if (rows.length <= 1 && status === 0) set({ note: rows[0] ?? 'done' })
-      else
-        set({
-          over: {
-            title: `:${command}`,
-            rows: rows.flatMap((row) => wrapText(row, props().size.columns - 4)),
-            at: 0,
-          },
-        })
-    }
-    props()
-      .onCommand(command)
-      .then(ended, (error: Error) => set({ note: narrow(error.message) }))
-  }
-  const ask = (question: string, command: string) => {
-    if (replay) return set({ note: 'this is a recording: there is no node to change' })
-    if (readOnly) return set({ note: 'this screen is read-only (--read-only)' })
-    const choice = 'y yes  any other key: no'
-    const whole = `${question}  \`waggle ${command}\`?  ${choice}`
-    const fits = whole.length + 2 <= props().size.columns
-    set({ note: fits ? whole : choice })
-    // Too long for the bottom row, so show it in the body.
-    if (!fits)
-      set({ over: { title: question, rows: wrapText(`waggle ${command}`, props().size.columns - 4), at: 0 } })
-    asking = { yes: () => run(command), isShown: false }
-  }
-  const command = (text: string) => {
-    const [name = '', argument = ''] = text.split(/\s+/)
-    if (name === '') return
-    history = [...history.filter((old) => old !== text), text].slice(-HISTORY)
-    if (name === 'quit' || name === 'q') return props().onDetach()
-    if (name === 'keys') return help()
-    if (name === 'tab') {
-      const wanted = argument.toLowerCase()
-      const at = TABS.findIndex(
-        ({ title }, i) =>
-          wanted === String(i + 1) || (wanted !== '' && title.toLowerCase().startsWith(wanted)),
-      )
-      return at < 0 ? set({ note: `there is no tab "${argument}"` }) : goTo(at)
-    }
-    if (replay) return set({ note: 'this is a recording: there is no node to ask' })
-    if (changesNode(text, commands)) return ask('Run:', text)
-    run(text)
-  }
+  const commanding = createCommanding({ props, set, goTo, help })
   const openFor = (kind: LineKind) =>
     set({
       line: openLine(
@@ -165,28 +112,21 @@ export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): 
     })
   const finish = (line: Line) => {
     const [kind, text] = [line.kind, textOf(line)]
-    if (kind === 'command') command(text.trim())
+    if (kind === 'command') commanding.command(text.trim())
     else if (kind === 'search' && here().current.searches) find(1, text)
   }
   const act = actionsOf({
     props,
     state: () => state,
-    ...{ set, here, change, order, pageRows, move, goTo, find, openFor, ask, help },
+    ...{ set, here, change, order, pageRows, move, goTo, find, openFor, help },
+    ask: commanding.ask,
   })
 
   const press = ({ name, text }: Key) => {
     if (name === 'ctrl-c') return props().onDetach()
-    if (asking) {
-      const { yes, isShown } = asking
-      // Typed or pasted before anybody could read the question.
-      if (!isShown) return
-      asking = undefined
-      set({ note: undefined, over: undefined })
-      if (name === 'y') yes()
-      return
-    }
+    if (commanding.isAsking) return commanding.answer(name)
     if (state.line) {
-      const parts = { history, commands: [...OWN_COMMANDS, ...commands] }
+      const parts = { history: commanding.history, commands: [...OWN_COMMANDS, ...commands] }
       const typed = typeKey(state.line, { name, text }, parts)
       const filters =
         state.line.kind === 'filter' || (state.line.kind === 'search' && !here().current.searches)
@@ -215,13 +155,13 @@ export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): 
     press,
     paste(text) {
       // A question is not answered by it, and it is no key.
-      if (asking) return
+      if (commanding.isAsking) return
       if (!state.line) return set({ note: 'pasted text is not taken as keys; type : first for a command' })
       const plain = text.split(/[\r\n]/)[0]!.replaceAll(/\p{Cc}/gu, '')
       press({ name: '', text: plain })
     },
     point({ did, column, row }) {
-      if (asking || state.line) return
+      if (commanding.isAsking || state.line) return
       if (did !== 'press') return move(did === 'wheelUp' ? -WHEEL_ROWS : WHEEL_ROWS)
       if (!isBoxed()) return
       const { columns } = props().size
@@ -237,8 +177,6 @@ export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): 
       const again = hit.item === ui.cursor
       change({ cursor: hit.item, inner: 0, open: again ? !ui.open : current.upward === true || ui.open })
     },
-    drawn() {
-      if (asking) asking.isShown = true
-    },
+    drawn: commanding.shown,
   }
 }
