@@ -13,7 +13,7 @@ import type { Lasting } from './lasting.ts'
 import type { Learning, LearningParts } from './learning.ts'
 import type { Records } from './records.ts'
 
-interface NetworkParts extends Pick<LearningParts, 'node' | 'times' | 'storage' | 'policy' | 'tasks'> {
+export interface NetworkParts extends Pick<LearningParts, 'node' | 'times' | 'storage' | 'policy' | 'tasks'> {
   records: Records
   learning: Learning
 }

@@ -4,25 +4,22 @@
 
 import type { NodeCore } from '../../../daemon/core/core.ts'
 import type { NodeAudits } from '../../../daemon/node/audits/audits.ts'
-import { startLoops } from '../../../daemon/node/loops.ts'
 import { openPolicy } from '../../../daemon/policy/live-policy.ts'
 import { createTaskBook } from '../../../daemon/rollout/tasks.ts'
 import type { Pool } from '../../../daemon/store/pool/pool.ts'
 import type { Exchange } from '../../../daemon/swarm/exchange.ts'
-import type { Swarm } from '../../../daemon/swarm/index.ts'
 import type { Ladder } from '../../../daemon/trainer/audit/ladder.ts'
-import { type Alert, NO_PHASES } from '../../../protocol/api/index.ts'
+import type { Alert } from '../../../protocol/api/index.ts'
 import { setUp as openHost } from '../../host/setup.ts'
 import type { SimulatedDisk } from '../../store/simulated-disk.ts'
-import { openSimulatedRounds } from '../audits.ts'
 import { model, skillOf } from '../policy.ts'
-import { randomOf } from '../world.ts'
 import type { Life } from './disk.ts'
 import { createEngines, hastyTask } from './engines.ts'
 import type { Lasting } from './lasting.ts'
 import { openLearning } from './learning.ts'
+import { lookRegularly, startNodeLoops } from './loops.ts'
 import { type Network, openNetwork } from './network.ts'
-import { allIn, openRecords, POOL_GROUPS } from './records.ts'
+import { allIn, openRecords } from './records.ts'
 import { openStorage, type Storage } from './storage.ts'
 import { type Times, timesOf } from './times.ts'
 
@@ -37,8 +34,6 @@ export interface Living extends Life, Pick<Network, 'exchange' | 'onGossip' | 'a
   /** How often weights of each stranger were taken. */
   taken: ReadonlyMap<string, number>
 }
-
-const SAMPLE_MS = 5000
 
 /** `last`: the life before, if there was one. */
 export async function openLife(
@@ -62,7 +57,7 @@ export async function openLife(
   await exchange.start()
   tellRestarted({ node, times, storage, pool: records.pool, exchange, last })
   const { core, audits } = learning
-  const taken = startNode(life, { ...shared, learning, exchange })
+  const taken = startNodeLoops(life, { ...shared, learning, exchange })
   const skill = async () => skillOf(await engines.sampler.weights())
   lookRegularly(life, { node, times, exchange, core, pool: records.pool, skill })
   return Object.assign(life, {
@@ -104,124 +99,4 @@ function tellRestarted({
     },
   )
   node.isDamaged = false
-}
-
-type Shared = Omit<Parameters<typeof openNetwork>[1], never> & {
-  plugins: Parameters<typeof openLearning>[1]['plugins']
-}
-
-/** Starts its loops. How often weights of each stranger were taken is what it returns. */
-function startNode(
-  life: Life,
-  { node, times, records, policy, plugins, tasks, learning, exchange }: Shared & { exchange: Exchange },
-): Map<string, number> {
-  const { settings, self, name, world } = node
-  const { heads, core, saving } = learning
-  const { showcase, changed, parked, journal, record, rounds } = records
-  const taken = new Map<string, number>()
-  const auditRounds = roundsOf(taken, { node, learning, journal })
-  startLoops(
-    { settings: () => settings, self, seed: randomOf(name).next() * 2 ** 31 },
-    {
-      heads: {
-        ownGroup: heads.ownGroup,
-        async exchange() {
-          await heads.exchange()
-          auditRounds.next()
-          if (life.isAlive && !node.isPublic) node.checks.joined(heads.info()!.peers.map(({ peer }) => peer))
-        },
-      },
-      ...{ core, phases: NO_PHASES, policy, plugins, tasks, changed, parked, journal, record },
-      onBatch: showcase.used,
-      swarm: publishing(exchange, node),
-      now: times.clock.now,
-      monotonic: () => world.time,
-      sleep: times.sleep,
-      nextRound: rounds.next,
-      ...{ save: saving.save, isSaveDue: saving.isSaveDue },
-      async serveRequests() {},
-      async restIfDue() {},
-      mustWait: () => !life.isAlive,
-    },
-  )
-  return taken
-}
-
-function roundsOf(
-  taken: Map<string, number>,
-  {
-    node: { settings, self, name, world, net, auditRandom },
-    learning: { audits, heads },
-    journal,
-  }: { node: Lasting; learning: Shared['learning']; journal: Shared['records']['journal'] },
-): ReturnType<typeof openSimulatedRounds> {
-  const watched: typeof heads = {
-    ...heads,
-    takeAudited(weights) {
-      taken.set(weights.author, (taken.get(weights.author) ?? 0) + 1)
-      heads.takeAudited(weights)
-    },
-  }
-  return openSimulatedRounds(
-    {
-      ...{ audits, heads: watched, random: auditRandom.next, monotonic: () => world.time },
-      peers: () => [...net.neighbours(self)],
-      onFailed(peer, message) {
-        heads.refuse(peer)
-        journal.notice('audit', message)
-      },
-      log: (message) => world.note(`${name} ${message}`),
-    },
-    settings,
-  )
-}
-
-function publishing({ publisher, records }: Exchange, { truth, self }: Lasting): Swarm {
-  return {
-    name: 'sim',
-    publish(draft) {
-      truth.wrote.get(self)!.add(draft.id)
-      return publisher.publish(draft)
-    },
-    used(author, groups = 1) {
-      const record = records.get(author)
-      if (record) record.used += groups
-    },
-  } as Swarm
-}
-
-/** The checks look at its state every few seconds. */
-function lookRegularly(
-  life: Life,
-  {
-    node,
-    times,
-    exchange,
-    core,
-    pool,
-    skill,
-  }: {
-    node: Lasting
-    times: Times
-    exchange: Exchange
-    core: NodeCore
-    pool: Pool
-    skill(): Promise<number>
-  },
-): void {
-  const look = async (): Promise<void> => {
-    if (!life.isAlive) return
-    node.checks.state({
-      pool: pool.counts(),
-      capacity: POOL_GROUPS,
-      records: exchange.records.all().length,
-      reputation: exchange.reputation.all().length,
-      waiting: exchange.validator.waiting,
-      skill: await skill(),
-      isCut: (peer) => exchange.reputation.isCut(peer),
-      setAside: core.learner.state().setAside.map(({ author }) => author),
-    })
-    times.after(SAMPLE_MS, () => void look())
-  }
-  times.after(SAMPLE_MS, () => void look())
 }
