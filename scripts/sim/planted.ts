@@ -63,9 +63,9 @@ const BUGS: Record<string, Bug> = {
       exchange({ admission }) {
         const inner = admission as unknown as {
           authors: Pick<Quota, 'take' | 'resume'>
-          by: { clock: { now(): number } }
+          parts: { clock: { now(): number } }
         }
-        const quota = new Quota({ rate: { perSecond: 8, burst: 256 } }, inner.by as never)
+        const quota = new Quota({ rate: { perSecond: 8, burst: 256 } }, inner.parts as never)
         const screen = admission.screen.bind(admission)
         let from = ''
         inner.authors = { take: () => quota.take(from), resume: (at) => quota.resume(at) }
@@ -91,6 +91,8 @@ for (const [name, { planted, ...world }] of Object.entries(BUGS)) {
   let found: { seed: number; breach: string } | undefined
   for (let seed = 1; seed <= Number(values.most) && !found; seed++) {
     const { breaches } = await runChaos({ seed, planted, ...SHORT, ...world })
+    if (breaches[0]?.includes('cannot start'))
+      throw new Error(`${name} is planted where nothing is: ${breaches[0]}`)
     if (breaches[0] !== undefined) found = { seed, breach: breaches[0] }
   }
   const control = found && (await runChaos({ seed: found.seed, ...SHORT, ...world })).breaches

@@ -21,6 +21,12 @@ test('two runs of a seed are the same, bit for bit, and break nothing; another s
   expect(other.trace).not.toBe(first.trace)
 })
 
+test('nodes that average their weights are heard by each other after the chaos, although no group of theirs arrives', async () => {
+  const { breaches, tally } = await runChaos({ seed: 23, faults: [], actors: [], chaosSeconds: 20 })
+  expect(breaches).toEqual([])
+  expect(tally.heads).toBeGreaterThan(0)
+})
+
 test('a compiled objective has the value and the derivative of its expression', () => {
   const { add, clamp, column, detach, div, less, mul, ratio, sigmoid, sub, where } = expression
   const weight = ratio(column('logprob'), column('behaviour'))

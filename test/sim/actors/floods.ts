@@ -62,7 +62,7 @@ export const FLOODS = {
     },
   },
   /** Old, early, held-out and out-of-range groups. */
-  stale: {
+  laggard: {
     every: 2000,
     act(tools) {
       const { spread, group, identity, random } = tools

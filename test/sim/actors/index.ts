@@ -25,7 +25,9 @@ export { draftOf } from './tools.ts'
 
 /** Those whom no honest node may believe. Forgers are believed for a while: see forged.ts. */
 const DISTRUSTED = { ...LIARS, ...COPIES, ...FLOODS, ...HEADS }
-const ACTORS = { ...DISTRUSTED, ...FORGERS }
+/** A forger with the name of one of them would take its place. */
+type Others = Record<string, Behaviour> & { [Kind in keyof typeof DISTRUSTED]?: never }
+const ACTORS = { ...DISTRUSTED, ...(FORGERS satisfies Others) }
 
 export type ActorKind = keyof typeof ACTORS
 export const ACTOR_KINDS = Object.keys(DISTRUSTED) as (keyof typeof DISTRUSTED)[]

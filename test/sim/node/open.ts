@@ -29,6 +29,8 @@ export interface Living extends Life, Pick<Network, 'exchange' | 'onGossip' | 'a
   /** Of the weights that it writes rollouts with; the trainer may have some that are only tried. */
   skill(): Promise<number>
   alerts(): readonly Alert[]
+  /** It tries weights of peers, and asks for no others meanwhile. */
+  isTrying(): boolean
   ladder: Ladder
   auditCost: NodeAudits['cost']
   /** How often weights of each stranger were taken. */
@@ -62,6 +64,7 @@ export async function openLife(
   lookRegularly(life, { node, times, exchange, core, pool: records.pool, skill })
   return Object.assign(life, {
     ...{ exchange, onGossip, answer, pool: records.pool, core, skill, taken },
+    isTrying: () => learning.heads.info()?.trying !== undefined,
     alerts: () => records.journal.telemetry.alerts,
     ladder: audits.ladder,
     auditCost: audits.cost,
