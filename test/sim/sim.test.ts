@@ -21,7 +21,7 @@ test('two runs of a seed are the same, bit for bit, and break nothing; another s
   expect(other.trace).not.toBe(first.trace)
 })
 
-test('nodes that average their weights are heard by each other after the chaos, although no group of theirs arrives', async () => {
+test('after the chaos, nodes that average their weights hear of each other by heads', async () => {
   const { breaches, tally } = await runChaos({ seed: 23, faults: [], actors: [], chaosSeconds: 20 })
   expect(breaches).toEqual([])
   expect(tally.heads).toBeGreaterThan(0)
