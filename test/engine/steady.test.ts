@@ -64,6 +64,19 @@ test.runIf(process.platform === 'linux')(
   },
 )
 
+test.runIf(process.platform === 'linux')(
+  'a Ctrl-C that reaches the engine too leaves it to the daemon, which still needs it',
+  async () => {
+    const before = new Set(children())
+    const engine = createOnnxEngine({ threads: 1, isResident: true, isProcess: true })
+    await engine.open(model())
+    const [pid] = children().filter((child) => !before.has(child))
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.kill(pid!, signal)
+    expect((await engine.train(step())).applied).toBe(true)
+    await engine.close()
+  },
+)
+
 /** An engine whose next calls of a method fail with what a provider says. */
 function failing(engine: Engine, method: 'train' | 'generate', message: string): Engine {
   return {

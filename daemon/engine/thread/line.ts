@@ -38,6 +38,9 @@ function threadLine<Options>(port: MessagePort): Line<Options> {
 }
 
 function processLine<Options>(): Line<Options> {
+  // A terminal's Ctrl-C and a service manager's stop reach every process of a node. The daemon still needs this one: for
+  // the step that is running, and for the tensors of its last checkpoint.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
   let cuts: Cut[] = []
   return {
     options: JSON.parse(process.argv[2]!) as Options,
