@@ -15,6 +15,7 @@ import { createKeptSequences } from './host/kept.ts'
 import { hostSpace } from './host/space.ts'
 import { createDeviceCache } from './resident/cache.ts'
 import { createDeviceTensors, type DeviceTensors, release } from './resident/device-tensors.ts'
+import { createMerged } from './resident/merged.ts'
 import { deviceSpace } from './resident/space.ts'
 import { feedsOf, frozenOn, withForms } from './runtime/frozen.ts'
 import type { Feeds, Runtime } from './runtime/runtime.ts'
@@ -62,15 +63,24 @@ export function modelOnDevice(
   { runtime }: { runtime: Runtime },
 ): OnnxModel<DeviceTensors> {
   const frozen = createDeviceTensors(frozenShapes(spec), runtime)
+  const merged = createMerged(spec, runtime)
   return {
     spec,
     frozen,
     space: deviceSpace(trainableShapes(spec), second, runtime),
-    createCache: (size, weights) => createDeviceCache({ spec, ...size }, { runtime, weights }),
+    createCache: (size, weights) =>
+      createDeviceCache(
+        { spec: merged?.spec ?? spec, ...size },
+        { runtime, weights: async () => (merged ? await merged.parameters(weights) : weights) },
+      ),
     async uploadFrozen() {
       for (const [name, tensor] of Object.entries(frozen))
         await runtime.write(tensor, asFloats(weights[name]!))
     },
-    close: () => release(frozen),
+    ...(merged && { forget: merged.release }),
+    close() {
+      release(frozen)
+      merged?.release()
+    },
   }
 }

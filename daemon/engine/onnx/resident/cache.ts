@@ -23,9 +23,15 @@ interface DevicePrompt extends ReadPrompt {
   row: number
 }
 
+interface DeviceCacheParts {
+  runtime: Runtime
+  /** Asked for before each run, since weights may change while sequences run. */
+  weights(): Promise<Feeds>
+}
+
 export function createDeviceCache(
   { spec, ...size }: { spec: DecoderSpec } & CacheSize,
-  { runtime, weights }: { runtime: Runtime; weights: Feeds },
+  { runtime, weights }: DeviceCacheParts,
 ): SequenceCache {
   const mask = createCacheMask(size)
   let tensors = makeTensors(mask.slots, mask.capacity, spec, runtime)
@@ -73,7 +79,7 @@ export function createDeviceCache(
       const near = localBias(spec, mask, positions)
       const out = await graph.run(
         {
-          ...weights,
+          ...(await weights()),
           ...tensors,
           tokens,
           positions: fedPositions(positions),
@@ -126,7 +132,7 @@ function makeTensors(
 async function readBatch(
   prompts: readonly PromptTokens[],
   spec: DecoderSpec,
-  { runtime, weights }: { runtime: Runtime; weights: Feeds },
+  { runtime, weights }: DeviceCacheParts,
 ): Promise<DevicePrompt[]> {
   const { feeds, length } = packPrompts(prompts.map(({ tokens }) => ({ tokens })))
   const graph = await runtime.compile('sampling', () => buildSampling(spec, { hasPast: false }))
@@ -136,7 +142,7 @@ async function readBatch(
     tensors: makeTensors(prompts.length, length, spec, runtime),
   }
   const sizes = { batch: batch.size, length }
-  const out = await graph.run({ ...weights, ...feeds }, sizes, updates(batch.tensors))
+  const out = await graph.run({ ...(await weights()), ...feeds }, sizes, updates(batch.tensors))
   const userOf = sharedBy(batch.size, () => release(batch.tensors))
   return prompts.map(
     ({ tokens }, row): DevicePrompt => ({
