@@ -109,7 +109,7 @@ test('a package that is not what the feed announced is refused, and nothing is l
   await expect(install()).rejects.toThrow(/checksum is wrong/)
   served = archive(new Map([[`${NATIVE}${CUDA_FILES[0]}`, read(CUDA_FILES[0])]]))
   announced = sha512(served)
-  await expect(install()).rejects.toThrow(/has no runtimes.*providers_cuda/)
+  await expect(install()).rejects.toThrow(/has no .*providers_cuda/)
   expect(await readdir(directory())).toEqual([])
 })
 
@@ -123,6 +123,34 @@ test('a package on disk does, and is compared with a digest if one is given', as
     /sha256 digest differs/,
   )
   await expect(install({ from: { file }, digest: 'md5:12' })).rejects.toMatchObject({ code: 'E_USAGE' })
+})
+
+const wheel = (version: string) =>
+  archive(
+    new Map([
+      ...CUDA_FILES.map((name) => [`onnxruntime/capi/${name}`, read(name)] as const),
+      [`onnxruntime_gpu-${version}.dist-info/METADATA`, Buffer.from('')],
+    ]),
+  )
+
+test("the Python package index's wheel of the same version does, too", async () => {
+  const file = join(folder, 'onnxruntime_gpu.whl')
+  await writeFile(file, wheel('9.8.7'))
+  expect(await install({ from: { file } })).toMatchObject({ version: '9.8.7', bytes: 100_001 })
+  await writeFile(file, wheel('9.8.6'))
+  await expect(install({ from: { file } })).rejects.toMatchObject({
+    message: expect.stringMatching(/ONNX Runtime 9\.8\.6, and the binding of 9\.8\.7/),
+    hint: expect.stringMatching(/onnxruntime-gpu==9\.8\.7/),
+  })
+})
+
+test('the version of CUDA that is needed is read from the provider', async () => {
+  const file = join(folder, 'package.nupkg')
+  const library = Buffer.from('\x7fELF libcublas.so.13\0libcudart.so.13\0')
+  await writeFile(file, archive(new Map([...contents, [`${NATIVE}${CUDA_FILES[1]}`, library]])))
+  expect((await install({ from: { file } })).cuda).toBe(13)
+  await writeFile(file, whole)
+  expect((await install({ from: { file } })).cuda).toBeUndefined()
 })
 
 test('no feed, a feed without the version, another platform: each says what to do', async () => {

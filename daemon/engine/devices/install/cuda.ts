@@ -1,9 +1,10 @@
 // Installs ONNX Runtime's CUDA provider. Its libraries must have the same version as the binding and lie beside it,
-// where the runtime looks for them. They come from the NuGet package that the binding's own install script uses.
+// where the runtime looks for them. They come from the NuGet package that the binding's own install script uses, or from
+// the wheel onnxruntime_gpu of the Python package index, which has the same libraries.
 
 import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { access, constants, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
+import { access, constants, mkdtemp, open, readFile, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable, Transform } from 'node:stream'
@@ -17,7 +18,7 @@ export interface InstallOptions {
   binding: string
   platform: string
   arch: string
-  /** A NuGet feed's index, or a package on disk. */
+  /** A NuGet feed's index, or a package or wheel on disk. */
   from: { index: string } | { file: string }
   /** Expected digest of the package, `sha256:…` or `sha512:…` in hex. A feed provides its own. */
   digest?: string | undefined
@@ -28,6 +29,8 @@ interface Installed {
   directory: string
   files: string[]
   bytes: number
+  /** The major version of CUDA that the provider is linked with; undefined if it does not say. */
+  cuda: number | undefined
   /** The hash that the package was checked against; undefined if there was no digest. */
   verified: 'sha256' | 'sha512' | undefined
 }
@@ -39,7 +42,9 @@ interface InstallParts {
 }
 
 const PACKAGE = 'Microsoft.ML.OnnxRuntime.Gpu.Linux'
-const WITHIN = 'runtimes/linux-x64/native/'
+/** Where a NuGet package and a wheel have the libraries. */
+const FOLDERS = ['runtimes/linux-x64/native/', 'onnxruntime/capi/']
+const WHEEL_INFO = /^onnxruntime_gpu-([^/]+)\.dist-info\//
 export const CUDA_FILES = ['libonnxruntime_providers_shared.so', 'libonnxruntime_providers_cuda.so'] as const
 const LARGEST_PACKAGE = 4e9
 
@@ -72,27 +77,33 @@ export async function installCuda(options: InstallOptions, parts: InstallParts):
     if (source) await download(source, path, parts)
     const digest = wanted ?? source?.digest
     if (digest) await verify(path, digest)
-    const bytes = await extractLibraries(path, directory)
-    return { version, directory, files: [...CUDA_FILES], bytes, verified: digest?.algorithm }
+    const bytes = await extractLibraries(path, version, directory)
+    const cuda = await cudaOf(join(directory, CUDA_FILES[1]))
+    return { version, directory, files: [...CUDA_FILES], bytes, cuda, verified: digest?.algorithm }
   } finally {
     await rm(temporary, { recursive: true, force: true })
   }
 }
 
 /** Installs all files or none: they are first extracted to temporary files in the same folder. */
-async function extractLibraries(path: string, directory: string): Promise<number> {
+async function extractLibraries(path: string, version: string, directory: string): Promise<number> {
   const entries = await listArchive(path).catch((cause) => {
     if (cause instanceof WaggleError) throw cause
     throw new WaggleError('E_ENGINE', `cannot read ${path}: ${(cause as Error).message}`, { cause })
   })
+  const wheel = entries.map(({ name }) => WHEEL_INFO.exec(name)?.[1]).find((found) => found !== undefined)
+  if (wheel !== undefined && wheel !== version)
+    throw new WaggleError('E_ENGINE', `${path} is of ONNX Runtime ${wheel}, and the binding of ${version}`, {
+      hint: `Download the same version: pip download --no-deps onnxruntime-gpu==${version}`,
+    })
   const parts = CUDA_FILES.map((name) => ({ name, part: join(directory, `${name}.part`) }))
   let bytes = 0
   try {
     for (const { name, part } of parts) {
-      const entry = entries.find((entry) => entry.name === `${WITHIN}${name}`)
+      const entry = entries.find((entry) => FOLDERS.some((folder) => entry.name === `${folder}${name}`))
       if (!entry)
-        throw new WaggleError('E_ENGINE', `${path} has no ${WITHIN}${name}`, {
-          hint: `It must be the NuGet package ${PACKAGE}.`,
+        throw new WaggleError('E_ENGINE', `${path} has no ${name}`, {
+          hint: `It must be the NuGet package ${PACKAGE}, or the wheel onnxruntime_gpu for Linux on x86_64.`,
         })
       await extract(path, entry, part)
       bytes += entry.bytes
@@ -102,6 +113,20 @@ async function extractLibraries(path: string, directory: string): Promise<number
     for (const { part } of parts) await rm(part, { force: true })
   }
   return bytes
+}
+
+/** A library's start has the names of those that it needs. */
+const START = 1 << 20
+
+async function cudaOf(library: string): Promise<number | undefined> {
+  const file = await open(library)
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(START), 0, START, 0)
+    const found = /libcudart\.so\.(\d+)/.exec(buffer.toString('latin1', 0, bytesRead))
+    return found ? Number(found[1]) : undefined
+  } finally {
+    await file.close()
+  }
 }
 
 async function download(
