@@ -1,6 +1,8 @@
 // The jobs that scripts/bench/real-model measures.
 
 import type { AdapterSpec } from '../../../daemon/engine/decoder.ts'
+import { DEVICES, type Device } from '../../../daemon/engine/devices/device.ts'
+import type { Precision } from '../../../daemon/engine/onnx/loss-scale.ts'
 
 export interface Job {
   name: string
@@ -23,6 +25,9 @@ export type Order = Job & {
   adapter: AdapterSpec
   /** How PyTorch runs it. */
   way?: 'eager' | 'compiled'
+  /** Where it runs: the CPU if left out. PyTorch takes CUDA for any other. */
+  device?: Device
+  precision?: Precision
 }
 
 export interface Measured {
@@ -63,3 +68,10 @@ export const JOBS: readonly Job[] = [
   { name: 'LoRA step, 8 completions of a prompt', kind: 'train', ...group },
   { name: 'LoRA step, 8 prompts', kind: 'train', ...prompts },
 ]
+
+/** The device that `--device` names. */
+export function deviceOf(name: string): Device {
+  const device = DEVICES.find((one) => one === name)
+  if (device === undefined) throw new Error(`--device must be one of ${DEVICES.join(', ')}, not "${name}"`)
+  return device
+}

@@ -15,8 +15,8 @@ const order = JSON.parse(readFileSync(0, 'utf8')) as Order
 const peakBytes = (): number => process.resourceUsage().maxRSS * 1024
 
 const started = performance.now()
-const precision = order.folder.endsWith('.gguf') ? 'file' : 'f32'
-const { spec: base, weights: frozen } = await loadDecoderAs(order.folder, { disk }, precision)
+const held = order.folder.endsWith('.gguf') ? 'file' : 'f32'
+const { spec: base, weights: frozen } = await loadDecoderAs(order.folder, { disk }, held)
 const loadSeconds = (performance.now() - started) / 1000
 const loadBytes = peakBytes()
 
@@ -28,7 +28,8 @@ for (const [name, shape] of adapterShapes(spec)) {
   const value = (i: number): number => (name.includes('lora_B') ? 0 : (scattered(i) - 0.5) / 4)
   weights[name] = Float32Array.from({ length: size }, (_, i) => value(i))
 }
-const core = createCore({ threads: order.threads, now: () => performance.now() })
+const { threads, device: provider = 'cpu', precision = 'float32' } = order
+const core = createCore({ threads, provider, precision, now: () => performance.now() })
 await core.open({ spec, weights })
 
 const tokens = (from: number, length: number): Int32Array =>

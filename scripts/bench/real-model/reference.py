@@ -20,7 +20,9 @@ def peak():
 
 
 started = time.perf_counter()
-model = AutoModelForCausalLM.from_pretrained(job["folder"], dtype=torch.float32)
+if job.get("device", "cpu") != "cpu":
+    torch.set_default_device("cuda")
+model = AutoModelForCausalLM.from_pretrained(job["folder"], dtype=torch.float32).to(torch.get_default_device())
 load_seconds, load_bytes = time.perf_counter() - started, peak()
 vocabulary = model.config.vocab_size
 
@@ -91,6 +93,8 @@ for run in range(job["runs"] + 1):
     started, before = time.perf_counter(), time.process_time()
     with torch.set_grad_enabled(job["kind"] == "train"):
         result = {"load": list, "sample": sample, "score": score, "train": train}[job["kind"]]()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
     if run == 0:
         found = result or []
     else:

@@ -1,13 +1,14 @@
 // How fast does a real model load, sample and train here, and in how much memory, beside Transformers and PEFT on PyTorch?
 //
 //   node --import tsx scripts/bench/real-model/run.ts --model FILE.gguf [--only 'LoRA step' --runs 2 --rounds 1 --threads 2]
-//       [--sides ours,blocks,eager,compiled]
+//       [--sides ours,half,blocks,eager,compiled] [--device webgpu --python python3]
 //   .cache/trl/bin/python scripts/bench/real-model/make.py FOLDER     random weights of Qwen2.5-0.5B's shape,
 //   node --import tsx scripts/bench/real-model/run.ts --folder FOLDER     and how fast they are
 //
 // A GGUF file's values are first written as F32 to a folder that both sides load. The daemon's own loader and engine do each
 // job in turns with PyTorch (reference.py, in .cache/trl, which is made at the first call), eager and compiled. Each runs in a
-// process of its own, whose peak resident memory is measured. `blocks` is our side on the file's own blocks of 4 to 8 bits.
+// process of its own, whose peak resident memory is measured. `blocks` is our side on the file's own blocks of 4 to 8 bits. With
+// `--device`, our side runs on that device and PyTorch on CUDA, and the times are of the clock; `half` is our side in float16.
 // The first run of each is not counted, so compiling is not. Quote the ratios: the machines that this runs on are shared, so
 // absolute times drift.
 
@@ -17,11 +18,12 @@ import { availableParallelism, cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import type { Precision } from '../../../daemon/engine/onnx/loss-scale.ts'
 import { writeMerged } from '../../../daemon/policy/export/write-model.ts'
 import { loadModel } from '../../../daemon/policy/model.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 import { pythonWith } from '../../agents/venv.ts'
-import { ADAPTER, JOBS, type Job, type Measured, type Order } from './jobs.ts'
+import { ADAPTER, deviceOf, JOBS, type Job, type Measured, type Order } from './jobs.ts'
 
 const { values: flags } = parseArgs({
   options: {
@@ -32,13 +34,19 @@ const { values: flags } = parseArgs({
     rounds: { type: 'string', default: '1' },
     threads: { type: 'string', default: `${availableParallelism()}` },
     sides: { type: 'string', default: 'ours,blocks,eager,compiled' },
+    device: { type: 'string', default: 'cpu' },
+    python: { type: 'string' },
   },
 })
 const threads = Number(flags.threads)
 const made = flags.model === undefined ? undefined : await asFolder(flags.model)
 const folder = made ?? flags.folder
 if (folder === undefined) throw new Error('--model FILE.gguf, or --folder FOLDER, which make.py has filled')
-const python = pythonWith('trl', ['torch==2.13.0', 'trl==1.16.0', 'transformers==5.23.0', 'peft==0.21.2'])
+const device = deviceOf(flags.device)
+/** What a run costs: on a device the processor only waits. */
+const cost = device === 'cpu' ? 'cpuSeconds' : 'seconds'
+const python =
+  flags.python ?? pythonWith('trl', ['torch==2.13.0', 'trl==1.16.0', 'transformers==5.23.0', 'peft==0.21.2'])
 
 /** The model in F32, as Transformers reads it. */
 async function asFolder(file: string): Promise<string> {
@@ -53,12 +61,18 @@ const here = (name: string): string => fileURLToPath(new URL(name, import.meta.u
 /** Bytes of free memory that any side may need. */
 const NEEDED = 10e9
 
-function measure(command: string, args: string[], job: Job, how: Pick<Order, 'folder' | 'way'>): Measured {
+function measure(
+  command: string,
+  args: string[],
+  job: Job,
+  how: Pick<Order, 'folder' | 'way' | 'precision'>,
+): Measured {
   const available = process.availableMemory()
   if (available < NEEDED) throw new Error(`only ${gigabytes(available)} of memory are available`)
   const order: Order = {
     ...job,
     ...how,
+    device,
     threads,
     runs: Number(flags.runs),
     tokens: job.groups * job.rows * job.length,
@@ -73,10 +87,11 @@ function measure(command: string, args: string[], job: Job, how: Pick<Order, 'fo
   return JSON.parse(stdout.trim().split('\n').at(-1)!) as Measured
 }
 
-const waggle = (job: Job, of: string) =>
-  measure(process.execPath, ['--import', 'tsx', here('./ours.ts')], job, { folder: of })
+const waggle = (job: Job, of: string, precision?: Precision) =>
+  measure(process.execPath, [here('./ours.ts')], job, { folder: of, ...(precision && { precision }) })
 const SIDES = {
   ours: (job: Job) => waggle(job, folder),
+  half: (job: Job) => waggle(job, folder, 'float16'),
   blocks: (job: Job) => waggle(job, flags.model!),
   eager: (job: Job) => measure(python, [here('./reference.py')], job, { folder, way: 'eager' }),
   compiled: (job: Job) => measure(python, [here('./reference.py')], job, { folder, way: 'compiled' }),
@@ -84,6 +99,7 @@ const SIDES = {
 type SideName = keyof typeof SIDES
 const LABELS: Record<SideName, string> = {
   ours: 'Waggle',
+  half: 'in float16',
   blocks: "on the file's blocks",
   eager: 'PyTorch eager',
   compiled: 'compiled',
@@ -103,7 +119,6 @@ const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(2)} GB`
 
 interface Side {
   seconds: number
-  cpuSeconds: number
   bytes: number
   found: number[]
 }
@@ -117,15 +132,16 @@ function compare(job: Job): Partial<Record<SideName, Side>> {
   for (let round = 0; round < Number(flags.rounds); round++)
     for (const [side, all] of found) all.push(SIDES[side](job))
   const sum = (all: Measured[]): Side => ({
-    seconds: median(all.flatMap((one) => (job.kind === 'load' ? [one.loadSeconds] : one.seconds))),
-    cpuSeconds: median(all.flatMap((one) => (job.kind === 'load' ? [one.loadSeconds] : one.cpuSeconds))),
+    seconds: median(all.flatMap((one) => (job.kind === 'load' ? [one.loadSeconds] : one[cost]))),
     found: all[0]!.found,
     bytes: Math.max(...all.map((one) => (job.kind === 'load' ? one.loadBytes : one.peakBytes))),
   })
   return Object.fromEntries([...found].map(([side, all]) => [side, sum(all)]))
 }
 
-console.log(`${cpus()[0]?.model}, ${threads} threads, Node ${process.version}; processor time`)
+console.log(
+  `${cpus()[0]?.model}, ${threads} threads, Node ${process.version}; ${cost === 'seconds' ? `${device}, time of the clock` : 'processor time'}`,
+)
 const labels = sides.map((side) => LABELS[side])
 const heads = [
   'job',
@@ -142,12 +158,12 @@ for (const job of JOBS) {
   const tokens = job.groups * job.rows * job.length
   const shown = (side: Side | undefined): string => {
     if (!side) return ''
-    const seconds = `${side.cpuSeconds.toFixed(2)} s`
-    return job.kind === 'load' ? seconds : `${seconds}, ${(tokens / side.cpuSeconds).toFixed(0)} tokens/s`
+    const seconds = `${side.seconds.toPrecision(3)} s`
+    return job.kind === 'load' ? seconds : `${seconds}, ${(tokens / side.seconds).toFixed(0)} tokens/s`
   }
   const times = (theirs: Side | undefined): string =>
-    (['ours', 'blocks'] as const)
-      .flatMap((side) => (of[side] && theirs ? [(theirs.cpuSeconds / of[side].cpuSeconds).toFixed(2)] : []))
+    (['ours', 'half', 'blocks'] as const)
+      .flatMap((side) => (of[side] && theirs ? [(theirs.seconds / of[side].seconds).toFixed(2)] : []))
       .join(', ')
   const cells = [
     ...[job.name, ...sides.map((side) => shown(of[side]))],

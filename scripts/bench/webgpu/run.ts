@@ -1,6 +1,6 @@
-// Compares WebGPU with the CPU: the same training steps on both, then many on WebGPU alone while its memory is watched.
+// Compares a device with the CPU: the same training steps on both, then many on the device alone while its memory is watched.
 //
-//   node --import tsx scripts/bench/webgpu/run.ts [--steps 1000] [--equal 20] [--width 16] [--json]
+//   node --import tsx scripts/bench/webgpu/run.ts [--steps 1000] [--equal 20] [--width 16] [--device webgpu] [--precision float32] [--json]
 //
 // Without a GPU, Vulkan can run in software: `libvk_swiftshader.so` and `vk_swiftshader_icd.json` are in Debian's
 // `chromium-common`; set VK_ICD_FILENAMES to the latter. Its device memory is the process's own, so a leak shows in the
@@ -14,12 +14,15 @@ import { createCore } from '../../../daemon/engine/onnx/core.ts'
 import type { Weights } from '../../../daemon/engine/weights.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { column, neg } from '../../../protocol/plugin/expression/expression.ts'
+import { deviceOf } from '../real-model/jobs.ts'
 
 const { values: flags } = parseArgs({
   options: {
     steps: { type: 'string', default: '1000' },
     equal: { type: 'string', default: '20' },
     width: { type: 'string', default: '16' },
+    device: { type: 'string', default: 'webgpu' },
+    precision: { type: 'string', default: 'float32' },
     json: { type: 'boolean', default: false },
   },
 })
@@ -76,12 +79,14 @@ const say = (line: string): void => {
 const megabytes = (): number => process.memoryUsage().rss / 1e6
 
 const cpu = createCore({ threads: availableParallelism(), now })
-const gpu = createCore({ provider: 'webgpu', threads: availableParallelism(), now })
+const provider = deviceOf(flags.device)
+const precision = flags.precision === 'float16' ? 'float16' : 'float32'
+const gpu = createCore({ provider, precision, threads: availableParallelism(), now })
 for (const core of [cpu, gpu]) await core.open({ spec, weights })
 say(`${parameterCount(spec)} parameters`)
 
 let worst = 0
-const rates = { cpu: 0, webgpu: 0 }
+const rates = { cpu: 0, device: 0 }
 for (let step = 0; step < Number(flags.equal); step++) {
   const batch = batches[step % batches.length]!
   const [expected, found] = [await cpu.train(batch), await gpu.train(batch)]
@@ -89,10 +94,10 @@ for (let step = 0; step < Number(flags.equal); step++) {
   // The first round of batches compiles.
   if (step < batches.length) continue
   rates.cpu = Math.max(rates.cpu, expected.realTokens / expected.seconds)
-  rates.webgpu = Math.max(rates.webgpu, found.realTokens / found.seconds)
+  rates.device = Math.max(rates.device, found.realTokens / found.seconds)
 }
 say(`${flags.equal} steps: losses differ by ${worst.toExponential(1)} at most, relative`)
-say(`tokens/s: CPU ${rates.cpu.toFixed(0)}, WebGPU ${rates.webgpu.toFixed(0)}`)
+say(`tokens/s: CPU ${rates.cpu.toFixed(0)}, ${provider} ${rates.device.toFixed(0)}`)
 
 const points: { step: number; rss: number; tensors: number; bytes: number }[] = []
 const total = Number(flags.steps)
