@@ -6,6 +6,7 @@ import { DEVICES, type Device } from './devices/device.ts'
 import { thisMachine } from './devices/machine.ts'
 import { probe } from './devices/probe.ts'
 import { createSteadyEngine } from './devices/steady.ts'
+import type { Sizes } from './devices/trial.ts'
 import type { Engine } from './engine.ts'
 import type { SamplingPrecision } from './onnx/index.ts'
 import type { Precision } from './onnx/loss-scale.ts'
@@ -17,6 +18,8 @@ interface EngineChoice {
   device: string
   /** Threads that each engine may use. */
   threads: number
+  /** The model whose sizes devices are tried with; about those of the default model if left out. */
+  like?: Sizes
   /** Precision of matrix products in training; float32 if left out. 'auto' means float16 where it is faster. */
   precision?: Precision | 'auto'
   /** Tokens in a micro-batch; by default as many as suit the processor. */
@@ -40,6 +43,7 @@ export async function createEngines(
     kind,
     device,
     threads,
+    like,
     precision,
     microBatchTokens,
     checkpointing,
@@ -54,7 +58,14 @@ export async function createEngines(
     case 'onnx': {
       const { onnxEngineFactory } = await import('./onnx/index.ts')
       const choice = await decide(
-        { wanted: deviceOf(device), machine: thisMachine(), ...(precision ? { precision } : {}) },
+        {
+          ...{
+            wanted: deviceOf(device),
+            machine: thisMachine(),
+            purpose: { threads, ...(like && { like }) },
+          },
+          ...(precision ? { precision } : {}),
+        },
         { probe },
       )
       const { device: provider, reason } = choice

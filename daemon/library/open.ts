@@ -79,7 +79,7 @@ export async function openModel(reference: string, options: OpenOptions = {}): P
   const threads = options.threads ?? availableParallelism()
   const notice = options.onNotice ? { onNotice: options.onNotice } : {}
   const [engine] = (await createEngines(
-    { kind: 'onnx', device, threads, microBatchTokens, checkpointing, packs },
+    { kind: 'onnx', device, threads, microBatchTokens, checkpointing, packs, like: loaded.spec },
     1,
     notice,
   )) as [Engine]

@@ -18,6 +18,8 @@ const machine = (facts: Partial<Machine> = {}): Machine => ({
   ...facts,
 })
 
+const purpose = { threads: 1 }
+
 let folder: string
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'waggle-probe-'))
@@ -28,7 +30,7 @@ afterAll(() => rm(folder, { recursive: true }))
 async function probing(code: string, timeoutMs = 60_000): Promise<Finding> {
   const path = join(folder, `${Math.abs(Buffer.from(code).reduce((h, b) => (h * 31 + b) | 0, 7))}.mjs`)
   await writeFile(path, code)
-  return probe({ device: 'webgpu', measure: true, timeoutMs, child: pathToFileURL(path) })
+  return probe({ device: 'webgpu', measure: true, purpose, timeoutMs, child: pathToFileURL(path) })
 }
 
 test('a driver that crashes, hangs, throws or computes nonsense costs its own process and gives a reason', async () => {
@@ -57,8 +59,16 @@ test('not a number agrees with nothing', () => {
 })
 
 test('the trial finds that the CPU agrees with itself', async () => {
-  const report = await tryDevice('cpu', { measure: false, now: () => performance.now() })
+  const report = await tryDevice('cpu', { measure: false, threads: 1, now: () => performance.now() })
   expect(report).toEqual({ product: 0, training: 0 })
+})
+
+test('the speed is that of a round with the sizes of the model, its adapter and its vocabulary', async () => {
+  let ms = 0
+  const adapter = { rank: 2, alpha: 4, targets: ['q_proj', 'down_proj'] as const }
+  const sizes = { width: 24, vocabulary: 40_000, heads: 3, kvHeads: 1, headWidth: 8, feedForward: 32 }
+  const options = { measure: true, threads: 1, like: { ...sizes, adapter }, now: () => (ms += 1) }
+  expect(await tryDevice('cpu', options)).toEqual({ product: 0, training: 0, speed: 1 })
 })
 
 test('auto takes the fastest that agrees and beats the CPU, and says what became of the others', () => {
@@ -91,7 +101,7 @@ test('float16 is tried where it is wanted, and taken where it works and, left to
   })
   const nvidia = machine({ has: (path) => path === '/dev/nvidia' })
   const take = (precision: 'auto' | 'float16' | 'float32', half: object) =>
-    decide({ wanted: 'webgpu', machine: nvidia, precision }, by(half))
+    decide({ purpose, wanted: 'webgpu', machine: nvidia, precision }, by(half))
   expect(await take('float32', {})).toMatchObject({ precision: 'float32' })
   expect(asked.splice(0)).toEqual(['float32'])
   expect(await take('float16', {})).toMatchObject({ device: 'webgpu', precision: 'float16' })
@@ -107,7 +117,7 @@ test('float16 is tried where it is wanted, and taken where it works and, left to
   })
   expect(await take('auto', { speed: 3 })).toMatchObject({ precision: 'float32' })
   expect(asked.at(-1)).toBe('float16 measured')
-  const alone = await decide({ wanted: 'cpu', machine: nvidia, precision: 'float16' }, by({}))
+  const alone = await decide({ purpose, wanted: 'cpu', machine: nvidia, precision: 'float16' }, by({}))
   expect(alone).toMatchObject({
     device: 'cpu',
     precision: 'float32',
@@ -116,7 +126,7 @@ test('float16 is tried where it is wanted, and taken where it works and, left to
 })
 
 test('the trial in float16 agrees with the CPU to what float16 can tell', async () => {
-  const options = { measure: false, precision: 'float16', now: () => performance.now() } as const
+  const options = { measure: false, threads: 1, precision: 'float16', now: () => performance.now() } as const
   const report = await tryDevice('cpu', options)
   expect(report.product).toBeGreaterThan(0)
   expect([agrees(report), agrees(report, 'float16')]).toEqual([false, true])
@@ -130,18 +140,20 @@ test('nothing is tried without a sign of a GPU, or if only the CPU is wanted', a
       return { device, speed: 2 }
     },
   }
-  expect(await decide({ wanted: 'auto', machine: machine() }, by)).toMatchObject({
+  expect(await decide({ purpose, wanted: 'auto', machine: machine() }, by)).toMatchObject({
     device: 'cpu',
     reason: expect.stringMatching(/no GPU in \/dev/),
   })
-  expect((await decide({ wanted: 'cpu', machine: machine() }, by)).device).toBe('cpu')
+  expect((await decide({ purpose, wanted: 'cpu', machine: machine() }, by)).device).toBe('cpu')
   expect(tried).toEqual([])
   const nvidia = machine({ has: (path) => path === '/dev/nvidia' })
-  expect((await decide({ wanted: 'auto', machine: nvidia }, by)).device).toBe('webgpu')
+  expect((await decide({ purpose, wanted: 'auto', machine: nvidia }, by)).device).toBe('webgpu')
   expect(tried).toEqual(['webgpu', 'cuda'])
   // One in software needs no device file, if it is asked for.
-  expect((await decide({ wanted: 'webgpu', machine: machine() }, by)).device).toBe('webgpu')
-  await expect(decide({ wanted: 'dml', machine: machine() }, by)).rejects.toThrow(/not in ONNX Runtime/)
+  expect((await decide({ purpose, wanted: 'webgpu', machine: machine() }, by)).device).toBe('webgpu')
+  await expect(decide({ purpose, wanted: 'dml', machine: machine() }, by)).rejects.toThrow(
+    /not in ONNX Runtime/,
+  )
 })
 
 test('what can be driven is what the binaries of this platform list', async () => {

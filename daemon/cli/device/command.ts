@@ -1,5 +1,6 @@
 // waggle device: tests the available devices, and installs the CUDA provider.
 
+import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { bytes } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -21,8 +22,13 @@ export function run(context: Context): Promise<number> {
 async function list(context: Context): Promise<number> {
   const machine = thisMachine()
   if (drivable(machine).length > 0)
-    context.say('Testing each device against the CPU; this takes a while the first time.')
-  const findings = await findAll({ wanted: 'auto', machine, precision: 'auto' }, { probe })
+    context.say(
+      'Testing each device against the CPU, with a model of 1 M parameters; a node takes the sizes of its own. The first time takes a while.',
+    )
+  const findings = await findAll(
+    { wanted: 'auto', machine, precision: 'auto', purpose: { threads: availableParallelism() } },
+    { probe },
+  )
   const choice = choose('auto', findings)
   if (context.json) context.out(JSON.stringify({ v: 1, choice, findings }))
   else {
@@ -51,7 +57,10 @@ async function install(context: Context, what: string | undefined): Promise<numb
     },
     { fetch: globalThis.fetch, onProgress: progress(context) },
   )
-  const [finding] = await findAll({ wanted: 'cuda', machine: thisMachine() }, { probe })
+  const [finding] = await findAll(
+    { wanted: 'cuda', machine: thisMachine(), purpose: { threads: 1 } },
+    { probe },
+  )
   if (context.json) context.out(JSON.stringify({ v: 1, ...done, finding }))
   else {
     context.out(`CUDA provider ${done.version}, ${bytes(done.bytes)}, in ${done.directory}`)
@@ -60,7 +69,7 @@ async function install(context: Context, what: string | undefined): Promise<numb
   }
   if (finding!.trouble !== undefined)
     context.say(
-      'It needs the NVIDIA driver, CUDA 12 and cuDNN 9 (libcublas, libcudart, libcudnn) on the library path.',
+      `It needs the NVIDIA driver, CUDA${done.cuda === undefined ? '' : ` ${done.cuda}`} and cuDNN 9 (libcublas, libcudart, libcurand, libcudnn) on the library path.`,
     )
   return 0
 }

@@ -6,7 +6,7 @@ import { thisMachine } from '../../engine/devices/machine.ts'
 import { probe } from '../../engine/devices/probe.ts'
 import { type Check, fail, ok } from './finding.ts'
 
-export const device: Check = async ({ config, daemon }) => {
+export const device: Check = async ({ config, daemon, here }) => {
   if (daemon?.engine) {
     const { device, reason } = daemon.engine
     return [ok('device', `${device}${reason ? ` (${reason})` : ''}`)]
@@ -15,7 +15,10 @@ export const device: Check = async ({ config, daemon }) => {
   if (config?.engine.kind !== 'onnx') return []
   try {
     const choice = await decide(
-      { wanted: config.engine.device, machine: thisMachine(), precision: config.engine.precision },
+      {
+        ...{ wanted: config.engine.device, precision: config.engine.precision },
+        ...{ machine: thisMachine(), purpose: { threads: config.engine.threads || here.cores } },
+      },
       { probe },
     )
     return [ok('device', `${choice.device} (${choice.reason})`)]

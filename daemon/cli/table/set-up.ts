@@ -116,7 +116,7 @@ export const SET_UP: readonly Command[] = [
         summary: "install: the package's digest, as sha256:… or sha512:…",
       },
     ],
-    examples: [['waggle device install cuda', "on Linux with NVIDIA's driver, CUDA 12 and cuDNN 9"]],
+    examples: [['waggle device install cuda', "on Linux with NVIDIA's driver, CUDA 13 and cuDNN 9"]],
     load: () => import('../device/command.ts'),
   },
   {

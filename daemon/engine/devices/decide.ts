@@ -4,10 +4,12 @@ import type { Precision } from '../onnx/loss-scale.ts'
 import { type Choice, choose, type Finding } from './choice.ts'
 import { type Device, drivable, type Machine, ruledOut } from './device.ts'
 import type { ProbeOptions } from './probe.ts'
+import type { Purpose } from './trial.ts'
 
 interface DecideOptions {
   wanted: Device | 'auto'
   machine: Machine
+  purpose: Purpose
   /** Precision of matrix products in training. 'auto' means float16 where that is faster. */
   precision?: Precision | 'auto'
   /** How long a trial may take. The first run compiles every shader. `auto` does not use a device that takes longer. */
@@ -15,7 +17,13 @@ interface DecideOptions {
 }
 
 export async function findAll(
-  { wanted, machine, precision = 'float32', timeoutMs = { auto: 30_000, named: 180_000 } }: DecideOptions,
+  {
+    wanted,
+    machine,
+    purpose,
+    precision = 'float32',
+    timeoutMs = { auto: 60_000, named: 180_000 },
+  }: DecideOptions,
   { probe }: { probe: (options: ProbeOptions) => Promise<Finding> },
 ): Promise<Finding[]> {
   if (wanted === 'cpu') return []
@@ -28,7 +36,7 @@ export async function findAll(
       continue
     }
     const options = {
-      device,
+      ...{ device, purpose },
       measure: isAuto || precision === 'auto',
       timeoutMs: isAuto ? timeoutMs.auto : timeoutMs.named,
     }

@@ -6,12 +6,14 @@ import { safeText } from '../../../protocol/text.ts'
 import type { Precision } from '../onnx/loss-scale.ts'
 import type { Finding } from './choice.ts'
 import type { Device } from './device.ts'
+import type { Purpose } from './trial.ts'
 import { agrees, type TrialReport } from './trial-report.ts'
 
 export interface ProbeOptions {
   device: Device
-  /** Whether to measure the speed as well. */
+  /** Whether to measure the speed as well, and what for. */
   measure: boolean
+  purpose: Purpose
   /** Precision of matrix products on the device; float32 if left out. */
   precision?: Precision
   timeoutMs: number
@@ -25,6 +27,7 @@ const LONGEST_REASON = 200
 export function probe({
   device,
   measure,
+  purpose,
   precision = 'float32',
   timeoutMs,
   child,
@@ -33,7 +36,8 @@ export function probe({
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
   const module = child ?? new URL(`./trial-child.${extension}`, import.meta.url)
   return new Promise((resolve) => {
-    const trial = fork(fileURLToPath(module), [device, measure ? 'measure' : 'check', precision], {
+    const asked = [device, measure ? 'measure' : 'check', precision, JSON.stringify(purpose)]
+    const trial = fork(fileURLToPath(module), asked, {
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       ...(env ? { env } : {}),
     })

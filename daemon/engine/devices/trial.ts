@@ -1,9 +1,10 @@
-// Tries a device: a matrix product and two training steps of a small decoder must agree with the CPU's; then a larger
-// training step measures the speed. Runs in a separate process (`trial-child.ts`), because a driver may crash or hang.
+// Tries a device: a matrix product and two training steps of a small decoder must agree with the CPU's. Then a round of
+// sampling and training measures the speed, with the sizes of the model that the device is for: a small model runs
+// faster on a CPU than on the best GPU. Runs in a separate process (`trial-child.ts`), because a driver may crash or hang.
 
 import { column, neg } from '../../../protocol/plugin/expression/expression.ts'
 import type { Core } from '../core.ts'
-import { type DecoderSpec, parameterShapes } from '../decoder.ts'
+import { adapterShapes, type DecoderSpec, parameterShapes } from '../decoder.ts'
 import type { TrainRequest } from '../engine.ts'
 import { createCore } from '../onnx/core.ts'
 import { Graph } from '../onnx/graph/graph.ts'
@@ -16,11 +17,34 @@ import type { Weights } from '../weights.ts'
 import type { Device } from './device.ts'
 import { agrees, type TrialReport } from './trial-report.ts'
 
-const SMALL: DecoderSpec = specOf({ width: 32, layers: 2, vocabulary: 61, headWidth: 16 })
-const LARGE: DecoderSpec = specOf({ width: 192, layers: 2, vocabulary: 512, headWidth: 64 })
-const THREADS = 2
+const SMALL: DecoderSpec = specOf({
+  ...{ width: 32, vocabulary: 61, feedForward: 64 },
+  ...{ heads: 2, kvHeads: 1, headWidth: 16 },
+})
+/** About the default model. */
+const USUAL: Sizes = {
+  ...{ width: 192, vocabulary: 512, feedForward: 384 },
+  ...{ heads: 3, kvHeads: 1, headWidth: 64 },
+}
+/** The most of a vocabulary that is tried: with so few layers, all of a large one would count too much. */
+const MOST_TOKENS = 8192
+/** Tokens of each sequence that the measured round writes and learns from. */
+const ROUND_TOKENS = 16
 
-interface TrialOptions {
+/** What the speed is measured for. */
+export interface Purpose {
+  /** Threads that the CPU would use. */
+  threads: number
+  /** The model's sizes; about those of the default model if left out. */
+  like?: Sizes
+}
+
+export type Sizes = Pick<
+  DecoderSpec,
+  'width' | 'vocabulary' | 'heads' | 'kvHeads' | 'headWidth' | 'feedForward' | 'adapter'
+>
+
+interface TrialOptions extends Purpose {
   measure: boolean
   /** Precision on the device; the CPU computes in float32. */
   precision?: Precision
@@ -30,31 +54,31 @@ interface TrialOptions {
 
 export async function tryDevice(
   device: Device,
-  { measure, precision = 'float32', now }: TrialOptions,
+  { measure, precision = 'float32', threads, like = USUAL, now }: TrialOptions,
 ): Promise<TrialReport> {
-  const cores = [coreOn('cpu', 'float32', now), coreOn(device, precision, now)]
+  const coreOn = (provider: Device, precision: Precision): Core =>
+    createCore({ provider, precision, threads, now })
+  const cores = [coreOn('cpu', 'float32'), coreOn(device, precision)]
   const [expected, found] = [await product('cpu', 'float32'), await product(device, precision)]
   const productError = Math.max(...expected.map((value, i) => Math.abs(value - found[i]!)))
-  const [cpu, other] = await Promise.all(cores.map((core) => train(core, SMALL, 2, 6, now)))
+  const [cpu, other] = await Promise.all(cores.map(trained))
   const training = Math.max(
-    ...cpu!.values.map((value, i) => Math.abs(value - other!.values[i]!) / Math.max(1e-3, Math.abs(value))),
+    ...cpu!.map((value, i) => Math.abs(value - other![i]!) / Math.max(1e-3, Math.abs(value))),
   )
   const report: TrialReport = { product: productError, training }
   if (measure && agrees(report, precision)) {
+    const spec = specOf({ ...like, vocabulary: Math.min(like.vocabulary, MOST_TOKENS) })
+    const weights = weightsOf(spec)
     const seconds: number[] = []
-    for (const core of cores) seconds.push((await train(core, LARGE, 4, 64, now)).seconds)
+    for (const core of cores) seconds.push(await roundSeconds(core, { spec, weights }, now))
     report.speed = seconds[0]! / seconds[1]!
   }
   for (const core of cores) await core.close()
   return report
 }
 
-function coreOn(provider: Device, precision: Precision, now: () => number): Core {
-  return createCore({ provider, precision, threads: THREADS, now })
-}
-
 async function product(provider: Device, precision: Precision): Promise<number[]> {
-  const runtime = createRuntime({ threads: THREADS, maxSessions: 1, provider })
+  const runtime = createRuntime({ threads: 1, maxSessions: 1, provider })
   const shape = [96, 96]
   const graph = new Graph('product')
   graph.output('c', gemm(graph.input('a', 'float32', shape), graph.input('b', 'float32', shape)))
@@ -66,24 +90,34 @@ async function product(provider: Device, precision: Precision): Promise<number[]
   return [...c!]
 }
 
-/** Losses and gradient norms of some steps, and the time of the fastest. The first step compiles and is not timed. */
-async function train(
-  core: Core,
-  spec: DecoderSpec,
-  steps: number,
-  length: number,
-  now: () => number,
-): Promise<{ values: number[]; seconds: number }> {
-  await core.open({ spec, weights: weightsOf(spec) })
+/** Losses and gradient norms of two steps. */
+async function trained(core: Core): Promise<number[]> {
+  await core.open({ spec: SMALL, weights: weightsOf(SMALL) })
   const values: number[] = []
-  let seconds = Number.POSITIVE_INFINITY
-  for (let step = 0; step < steps; step++) {
-    const started = now()
-    const { loss, gradientNorm } = await core.train(batchOf(spec, length))
-    if (step > 0) seconds = Math.min(seconds, (now() - started) / 1000)
+  for (let step = 0; step < 2; step++) {
+    const { loss, gradientNorm } = await core.train(batchOf(SMALL, 6))
     values.push(loss, gradientNorm)
   }
-  return { values, seconds }
+  return values
+}
+
+/** The time of a round. One before it compiles. */
+async function roundSeconds(
+  core: Core,
+  model: { spec: DecoderSpec; weights: Weights },
+  now: () => number,
+): Promise<number> {
+  await core.open(model)
+  const batch = batchOf(model.spec, ROUND_TOKENS)
+  const samples = batch.sequences.map(({ conditioning }, seed) => ({ prompt: conditioning, seed }))
+  const round = async (): Promise<void> => {
+    await core.generate({ samples, maxNewTokens: ROUND_TOKENS, temperature: 1, stopTokens: [] })
+    await core.train(batch)
+  }
+  await round()
+  const started = now()
+  await round()
+  return (now() - started) / 1000
 }
 
 function batchOf({ vocabulary }: DecoderSpec, length: number): TrainRequest {
@@ -107,33 +141,27 @@ function batchOf({ vocabulary }: DecoderSpec, length: number): TrainRequest {
   }
 }
 
+/** Random numbers, which a large matrix repeats. */
+const NUMBERS = Float32Array.from({ length: 65_537 }, (_, i) => uniformAt(100, i) - 0.5)
+
 function weightsOf(spec: DecoderSpec): Weights {
   const weights: Weights = {}
-  let seed = 100
-  for (const [name, shape] of parameterShapes(spec)) {
-    seed += 1
+  let at = 0
+  for (const [name, shape] of [...parameterShapes(spec), ...adapterShapes(spec)]) {
     const scale = 2 * (shape[1] ?? 1) ** -0.5
-    weights[name] = Float32Array.from({ length: shape.reduce((a, b) => a * b, 1) }, (_, i) =>
-      shape.length === 1 ? 1 : (uniformAt(seed, i) - 0.5) * scale,
+    weights[name] = Float32Array.from({ length: shape.reduce((a, b) => a * b, 1) }, () =>
+      shape.length === 1 ? 1 : NUMBERS[at++ % NUMBERS.length]! * scale,
     )
   }
   return weights
 }
 
-function specOf({
-  width,
-  layers,
-  vocabulary,
-  headWidth,
-}: Pick<DecoderSpec, 'width' | 'layers' | 'vocabulary' | 'headWidth'>): DecoderSpec {
+/** Takes the sizes alone of a model that has more to it. */
+function specOf({ width, vocabulary, heads, kvHeads, headWidth, feedForward, adapter }: Sizes): DecoderSpec {
   return {
-    width,
-    layers,
-    vocabulary,
-    headWidth,
-    heads: width / headWidth,
-    kvHeads: 1,
-    feedForward: 2 * width,
+    ...{ width, vocabulary, heads, kvHeads, headWidth, feedForward },
+    ...(adapter && { adapter }),
+    layers: 2,
     normEpsilon: 1e-5,
     ropeFrequencies: Array.from({ length: headWidth / 2 }, (_, i) => 10_000 ** ((-2 * i) / headWidth)),
     contextLength: 128,

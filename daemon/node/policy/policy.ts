@@ -66,6 +66,7 @@ export async function openPolicies(
   const engineOptions = {
     ...config.engine,
     ...{ threads, microBatchTokens, checkpointing, packs },
+    like: { ...model.spec, ...(adapter && { adapter }) },
     samplingPrecision: config.engine.sampling_precision,
     sharesThread: usable === 1,
   }
