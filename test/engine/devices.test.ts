@@ -7,7 +7,7 @@ import { choose, type Finding } from '../../daemon/engine/devices/choice.ts'
 import { decide } from '../../daemon/engine/devices/decide.ts'
 import { drivable, type Machine } from '../../daemon/engine/devices/device.ts'
 import { type ProbeOptions, probe } from '../../daemon/engine/devices/probe.ts'
-import { tryDevice } from '../../daemon/engine/devices/trial.ts'
+import { partOf, tryDevice } from '../../daemon/engine/devices/trial.ts'
 import { agrees } from '../../daemon/engine/devices/trial-report.ts'
 
 const machine = (facts: Partial<Machine> = {}): Machine => ({
@@ -63,12 +63,23 @@ test('the trial finds that the CPU agrees with itself', async () => {
   expect(report).toEqual({ product: 0, training: 0 })
 })
 
-test('the speed is that of a round with the sizes of the model, its adapter and its vocabulary', async () => {
+test('the speed is that of a round with the sizes of the model, its adapter included', async () => {
   let ms = 0
   const adapter = { rank: 2, alpha: 4, targets: ['q_proj', 'down_proj'] as const }
-  const sizes = { width: 24, vocabulary: 40_000, heads: 3, kvHeads: 1, headWidth: 8, feedForward: 32 }
-  const options = { measure: true, threads: 1, like: { ...sizes, adapter }, now: () => (ms += 1) }
+  const sizes = { ...{ width: 24, layers: 3, vocabulary: 99 }, ...{ heads: 3, kvHeads: 1, headWidth: 8 } }
+  const like = { ...sizes, feedForward: 32, adapter }
+  const options = { measure: true, threads: 1, like, now: () => (ms += 1) }
   expect(await tryDevice('cpu', options)).toEqual({ product: 0, training: 0, speed: 1 })
+})
+
+test('of a large model as many layers are tried as make up 32 M parameters, two at least', () => {
+  const smol = {
+    ...{ width: 576, layers: 30, vocabulary: 49_152 },
+    ...{ heads: 9, kvHeads: 3, headWidth: 64, feedForward: 1536 },
+  }
+  expect(partOf(smol)).toMatchObject({ layers: 7, vocabulary: 8192, width: 576 })
+  expect(partOf({ ...smol, layers: 4 }).layers).toBe(4)
+  expect(partOf({ ...smol, width: 2048, feedForward: 8192 }).layers).toBe(2)
 })
 
 test('auto takes the fastest that agrees and beats the CPU, and says what became of the others', () => {

@@ -12,12 +12,9 @@ interface ProviderFacts {
   lowering?: Lowering
 }
 
-/** Without its own checks of each call, which took 30 % of a LoRA step's time (docs/results/engine.md). */
-const WEBGPU = { name: 'webgpu', validationMode: 'disabled' } as const
-
 export const PROVIDERS: Readonly<Record<Provider, ProviderFacts>> = {
   cpu: { executionProviders: ['cpu'], heldIn: 'cpu' },
-  webgpu: { executionProviders: [WEBGPU], heldIn: 'gpu-buffer', lowering: lowerForWebGpu },
+  webgpu: { executionProviders: ['webgpu'], heldIn: 'gpu-buffer', lowering: lowerForWebGpu },
   // The runtime runs unsupported operations on the CPU by itself.
   cuda: { executionProviders: ['cuda'], heldIn: 'cpu' },
   dml: { executionProviders: ['dml'], heldIn: 'cpu' },
