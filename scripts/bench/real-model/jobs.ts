@@ -69,6 +69,13 @@ export const JOBS: readonly Job[] = [
   { name: 'LoRA step, 8 prompts', kind: 'train', ...prompts },
 ]
 
+/** Where a device has enough to do. */
+export const DEVICE_JOBS: readonly Job[] = [
+  ...JOBS,
+  { name: 'sample, 64 of 8 prompts', kind: 'sample', ...group, groups: 8 },
+  { name: 'LoRA step, 64 of 8 prompts', kind: 'train', ...group, groups: 8 },
+]
+
 /** The device that `--device` names. */
 export function deviceOf(name: string): Device {
   const device = DEVICES.find((one) => one === name)

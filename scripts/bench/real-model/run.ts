@@ -23,7 +23,7 @@ import { writeMerged } from '../../../daemon/policy/export/write-model.ts'
 import { loadModel } from '../../../daemon/policy/model.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 import { pythonWith } from '../../agents/venv.ts'
-import { ADAPTER, deviceOf, JOBS, type Job, type Measured, type Order } from './jobs.ts'
+import { ADAPTER, DEVICE_JOBS, deviceOf, JOBS, type Job, type Measured, type Order } from './jobs.ts'
 
 const { values: flags } = parseArgs({
   options: {
@@ -152,7 +152,7 @@ const heads = [
   'apart',
 ]
 console.log(`| ${heads.join(' | ')} |\n|${heads.map(() => '---|').join('')}`)
-for (const job of JOBS) {
+for (const job of device === 'cpu' ? JOBS : DEVICE_JOBS) {
   if (!job.name.includes(flags.only)) continue
   const of = compare(job)
   const tokens = job.groups * job.rows * job.length
