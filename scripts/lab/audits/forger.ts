@@ -38,13 +38,18 @@ registerHooks({
   load(url, context, next) {
     const loaded = next(url, context)
     if (!url.split('?')[0]!.endsWith('/daemon/engine/select.ts')) return loaded
-    const lying =
-      'const lying = async (choice, ...asked) => { const all = await createEngines(choice, ...asked); return choice.device === "cpu" ? all : all.map(forging) }'
-    const source = String(loaded.source).replace(
-      'export{createEngines};',
-      `${lying};export{lying as createEngines};`,
-    )
-    if (!source.includes(lying)) throw new Error('the engines cannot be replaced')
-    return { ...loaded, source }
+    const honest = 'export async function createEngines('
+    const source = String(loaded.source)
+    if (!source.includes(honest)) throw new Error('the engines cannot be replaced')
+    return {
+      ...loaded,
+      source: `${source.replace(honest, 'async function createEngines(')}
+const lying = async (choice, ...asked) => {
+  const all = await createEngines(choice, ...asked)
+  return choice.device === 'cpu' ? all : all.map(forging)
+}
+export { lying as createEngines }
+`,
+    }
   },
 })
