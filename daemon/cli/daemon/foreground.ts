@@ -16,6 +16,7 @@ import type { Context } from '../contract.ts'
 import { contextConfig } from '../load-config.ts'
 import { sayContinued } from '../model/continued.ts'
 import { boundedOutput } from '../text/bounded-output.ts'
+import { inLogLines } from '../text/log-lines.ts'
 import { createNarrator, logFormat } from '../text/narrator.ts'
 import { createProgressLine } from '../text/progress.ts'
 import { statusLine } from '../text/status-line.ts'
@@ -39,7 +40,7 @@ export async function runForeground(
 ): Promise<number> {
   const { stdout, stderr } = given.io
   const io = { ...given.io, stdout: boundedOutput(stdout), stderr: boundedOutput(stderr) }
-  const context: Context = { ...given, io }
+  const context = inLogLines({ ...given, io })
   const { paths } = context
   const loaded = await startConfig(context)
   const { config, originOf } = loaded

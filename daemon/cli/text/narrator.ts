@@ -1,6 +1,6 @@
 // What a node prints in the foreground: four lines when it is up, then its log, and a status line every 5 seconds in
 // the first minute, at the first step, and every 30 seconds after that. Status goes to standard output; the log goes to
-// standard error, as text on a terminal and otherwise as JSON.
+// standard error, as text on a terminal and otherwise as JSON. With `--log-format json` all of it is lines of the log.
 
 import { join } from 'node:path'
 import {
@@ -15,6 +15,7 @@ import { safeText } from '../../../protocol/text.ts'
 import type { NodeHandle } from '../../control/node/node.ts'
 import type { Context } from '../contract.ts'
 import { eventLine } from './event-text.ts'
+import { isAllJson } from './log-lines.ts'
 import { statusLine } from './status-line.ts'
 
 const TICK_MS = 5000
@@ -31,6 +32,7 @@ export function createNarrator(
 ): { introduce(): void; close(): void } {
   const { io, json, quiet, verbose } = context
   const format = logFormat(context)
+  const print = isAllJson(context) ? context.say : (line: string) => void io.stdout.write(`${line}\n`)
   const limit = quiet ? 'error' : verbose ? 'debug' : 'info'
   // journald reads the priority from the start of a line.
   const priority = (event: Event): string =>
@@ -51,7 +53,7 @@ export function createNarrator(
     clearLine()
     const line = statusLine(node.snapshot())
     // The same line again would say nothing.
-    if (line !== said) io.stdout.write(`${line}\n`)
+    if (line !== said) print(line)
     said = line
   }
   let steps = 0
@@ -72,8 +74,7 @@ export function createNarrator(
         return void io.stdout.write(
           `${JSON.stringify({ v: 1, id: 0, time: io.clock(), type: 'snapshot', snapshot: node.snapshot() })}\n`,
         )
-      if (!quiet)
-        for (const line of introduction(context, node.snapshot(), tasks)) io.stdout.write(`${line}\n`)
+      if (!quiet) for (const line of introduction(context, node.snapshot(), tasks)) print(line)
     },
     close() {
       clearInterval(timer)

@@ -3,10 +3,11 @@
 
 import { VERSION } from '../../../../protocol/package.ts'
 import type { Context } from '../../contract.ts'
+import { inLogLines } from '../../text/log-lines.ts'
 
 export async function run(context: Context): Promise<number> {
   if (context.options.detach === true)
     return await (await import('../../daemon/detach.ts')).runDetached(context)
-  context.say(`starting Waggle ${VERSION}`)
+  inLogLines(context).say(`starting Waggle ${VERSION}`)
   return await (await import('../../daemon/foreground.ts')).runForeground(context)
 }
