@@ -44,29 +44,26 @@ test('up says who it is, what it trains, where its files are and what to do next
   expect(stdout).toContain(`waggle join ${SELF}`)
 })
 
-test.each(['up', 'relay'])(
-  'with --log-format json, all that %s prints is lines of the log',
-  async (command) => {
-    const started = scripted()
-    const { stdout, stderr } = await waggle(['up', '--home', freshHome(), '--log-format', 'json'], {
-      runNode: started.runNode,
-      onOutput: (all) => all.includes('next ') && started.node.stop(),
-    })
-    expect(stdout).toBe('')
-    const lines = stderr
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line))
-    expect(lines).toContainEqual(
-      expect.objectContaining({
-        type: 'log',
-        level: 'info',
-        area: 'cli',
-        message: expect.stringContaining(SELF),
-      }),
-    )
-  },
-)
+test('with --log-format json, all that is printed is lines of the log', async () => {
+  const started = scripted()
+  const { stdout, stderr } = await waggle(['up', '--home', freshHome(), '--log-format', 'json'], {
+    runNode: started.runNode,
+    onOutput: (all) => all.includes('next ') && started.node.stop(),
+  })
+  expect(stdout).toBe('')
+  const lines = stderr
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(lines).toContainEqual(
+    expect.objectContaining({
+      type: 'log',
+      level: 'info',
+      area: 'cli',
+      message: expect.stringContaining(SELF),
+    }),
+  )
+})
 
 test('up says how long conversations with agents may be, and what the model could read', async () => {
   const started = scripted()
