@@ -25,8 +25,10 @@ async function list(context: Context): Promise<number> {
     context.say(
       'Testing each device against the CPU, with a model of 1 M parameters; a node takes the sizes of its own. The first time takes a while.',
     )
+  // As many as each of a node's two engines has.
+  const threads = Math.max(1, Math.floor(availableParallelism() / 2))
   const findings = await findAll(
-    { wanted: 'auto', machine, precision: 'auto', purpose: { threads: availableParallelism() } },
+    { wanted: 'auto', machine, precision: 'auto', purpose: { threads } },
     { probe },
   )
   const choice = choose('auto', findings)
