@@ -142,7 +142,7 @@ const byHash = encodeHeadRequest({ head: sha256(weights.own), from: 0 })
 const [headBytes] = await party.ask(HEAD_PROTOCOL, [byHash], 1)
 
 const { createdAt: _, ...own } = described
-recorded.swarm.receipts.tell({ offer: () => own, bytes: async () => weights.own })
+recorded.swarm.receipts.tell({ offer: () => own, bytes: async () => weights.own, steps: 1 })
 await recorded.swarm.receipts.ask(partys.peerId, facts.lineage)
 await recorded.swarm.receipts.fetch(partys.peerId, {
   hash: sha256(weights.others),

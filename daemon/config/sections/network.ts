@@ -51,7 +51,7 @@ export const swarm = z.strictObject({
   audits: z
     .boolean()
     .default(false)
-    .describe("audit peers' steps, and keep receipts of own ones for their audits; up to 900 MB in the home"),
+    .describe("audit peers' steps, and keep receipts of own ones for their audits; up to 1.1 GB in the home"),
   listen: z
     .array(address)
     .default(['/ip4/0.0.0.0/tcp/0'])

@@ -22,7 +22,7 @@ export interface OwnReceipts {
   joined(heads: readonly (AddedHead & { hash: string })[]): Promise<void>
   /** This node has made a head of these weights. */
   made(head: { bytes: Uint8Array; weights: Vector }): Promise<void>
-  /** As a peer would get it; undefined before the first step. The bytes behind it stay until the next call. */
+  /** As a peer would get it; undefined before the first step. The bytes behind it stay until the call after the next. */
   offer(): Omit<Receipt, 'author' | 'createdAt'> | undefined
   bytes(hash: string): Promise<Uint8Array<ArrayBuffer> | undefined>
 }
@@ -52,7 +52,7 @@ export function createOwnReceipts(options: AuditsOptions, parts: AuditsParts): O
     recorded && { ...{ lineage, method: ledgerMethod!, build: options.build() }, ...recorded }
   const offer = (): Omit<Receipt, 'author' | 'createdAt'> | undefined => whole(current().offer())
   const bytes = (hash: string) => current().bytes(hash)
-  const source = { bytes, offer: (wanted: string) => (wanted === lineage ? offer() : undefined) }
+  const source = { bytes, offer: (wanted: string) => (wanted === lineage ? offer() : undefined), steps: 0 }
 
   /** The last trouble, which is told once. */
   let told: string | undefined
@@ -70,6 +70,7 @@ export function createOwnReceipts(options: AuditsOptions, parts: AuditsParts): O
       async keep(step) {
         const isSame = begunBy === methodText(options.method())
         await current().add(isSame ? step : { ...step, batch: { closed: CHANGED } })
+        source.steps++
         swarm()?.receipts.tell(source)
       },
       onTrouble,

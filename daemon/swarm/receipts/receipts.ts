@@ -21,16 +21,22 @@ import { createTransfers } from '../heads/transfers.ts'
 
 /** An audit asks for a receipt and four times for bytes. */
 const REQUESTS = { perSecond: 1, burst: 32 }
-/** A receipt is given to all who ask within this time, so that what is behind it need not be kept for many. */
+/**
+ * A receipt is given to all who ask within this time, so that what is behind it need not be kept for many. It is renewed
+ * sooner where half as many steps were made as it has: the next one must begin before this one ends, or whoever follows
+ * the steps finds a gap.
+ */
 const FRESH_MS = 20_000
 /** Nothing waits longer for the bytes behind one hash. */
 const FETCH_MS = 300_000
 
 /** What this node has to tell. */
 export interface ReceiptSource {
-  /** Undefined if there is none of that lineage. The bytes behind it stay until the next call. */
+  /** Undefined if there is none of that lineage. The bytes behind it stay until the call after the next. */
   offer(lineage: string): Omit<Receipt, 'author' | 'createdAt'> | undefined
   bytes(hash: string): Promise<Uint8Array | undefined>
+  /** Steps that it has recorded so far. */
+  readonly steps: number
 }
 
 export interface Receipts {
@@ -71,16 +77,23 @@ export function createReceipts(
   const transfers = createTransfers(options, parts)
   let source: ReceiptSource | undefined
   let proofs: ReceiptSource['bytes'] | undefined
-  let offered: { lineage: string; frame: Uint8Array; at: number } | undefined
+  let offered: { lineage: string; frame: Uint8Array; at: number; until: number } | undefined
 
   const frameOf = (lineage: string): Uint8Array => {
     const now = clock.now()
-    const isFresh = offered?.lineage === lineage && now >= offered.at && now - offered.at < FRESH_MS
-    if (isFresh) return offered!.frame
+    const steps = source?.steps ?? 0
+    if (
+      offered?.lineage === lineage &&
+      now >= offered.at &&
+      now - offered.at < FRESH_MS &&
+      steps < offered.until
+    )
+      return offered.frame
     const receipt = source?.offer(lineage)
     if (!receipt) return new Uint8Array()
-    offered = { lineage, frame: encodeReceipt({ ...receipt, createdAt: now }, identity.signer), at: now }
-    return offered.frame
+    const frame = encodeReceipt({ ...receipt, createdAt: now }, identity.signer)
+    offered = { lineage, frame, at: now, until: steps + receipt.steps.length / 2 }
+    return frame
   }
 
   async function* answer(question: Uint8Array, peer: string): AsyncIterable<Uint8Array> {

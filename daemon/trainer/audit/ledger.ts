@@ -29,7 +29,7 @@ export interface Ledger {
   joined(heads: readonly (AddedHead & { hash: string })[]): Promise<void>
   /** This node made a head of these weights; `lost` is what rounding had lost before, if it was anything. */
   made(head: { hash: string; weights: Vector; lost: Vector | undefined }): Promise<void>
-  /** What is recorded now; undefined before the first step. The bytes behind it stay until the next call. */
+  /** What is recorded now; undefined before the first step. The bytes behind it stay until the call after the next. */
   offer(): Recorded | undefined
   /** The same, for a checkpoint. */
   save(): Recorded | undefined
@@ -37,7 +37,7 @@ export interface Ledger {
   bytes(hash: string): Promise<Uint8Array<ArrayBuffer> | undefined>
 }
 
-/** Sixteen steps of the bundled model. As many bytes may be held for what was offered, and for what was saved. */
+/** Sixteen steps of the bundled model. As many bytes may be held for each of what was offered and for what was saved. */
 const MAX_BYTES = 224 << 20
 
 export function createLedger(
@@ -70,7 +70,9 @@ export function createLedger(
     return [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0)
   }
 
-  let [offered, saved] = [new Set<string>(), named()]
+  /** Of the newest offer and of the one before, from which a peer may still be fetching. */
+  let [offered, earlier] = [new Set<string>(), new Set<string>()]
+  let saved = named()
   const now = (): Recorded | undefined => (steps.length > 0 ? { steps, ...(head && { head }) } : undefined)
 
   const put = async ({ steps: count, weights, moments }: RecordedStep['before']) => ({
@@ -93,7 +95,7 @@ export function createLedger(
       }
       steps = [...steps, step].slice(-MAX_RECEIPT_STEPS)
       while (steps.length > 1 && size() > maxBytes) steps.shift()
-      await blobs.keepOnly(new Set([...named(), ...offered, ...saved]))
+      await blobs.keepOnly(new Set([...named(), ...offered, ...earlier, ...saved]))
     },
 
     async joined(heads) {
@@ -113,6 +115,7 @@ export function createLedger(
     },
 
     offer() {
+      earlier = offered
       offered = named()
       return now()
     },
@@ -120,6 +123,7 @@ export function createLedger(
       saved = named()
       return now()
     },
-    bytes: async (hash) => (offered.has(hash) || named().has(hash) ? blobs.get(hash) : undefined),
+    bytes: async (hash) =>
+      [offered, earlier, named()].some((hashes) => hashes.has(hash)) ? blobs.get(hash) : undefined,
   }
 }

@@ -227,7 +227,7 @@ describe.each(sessions.filter(([, { receipt }]) => receipt))(
       const node = await startNode({ tasks })
       const peer = await party({ [HELLO_PROTOCOL]: () => [unhex(hello.answer)] })
       await peer.connect(node.address)
-      node.swarm.receipts.tell({ offer: () => newReceipt, bytes: async () => unhex(asked) })
+      node.swarm.receipts.tell({ offer: () => newReceipt, bytes: async () => unhex(asked), steps: 1 })
       const [told] = await peer.ask(RECEIPT_PROTOCOL, [unhex(questions[0]!)], 1)
       expect(decodeReceipt(openFrame(told!, MAX_RECEIPT_BYTES)).author).toBe(node.swarm.peerId)
       const [got] = await peer.ask(RECEIPT_PROTOCOL, [unhex(questions[1]!)], 1)

@@ -23,7 +23,7 @@ async function two({ mostPerHour = 0, answers = (messages) => passOn(messages) }
   const clock = virtualClock()
   const [author, asker] = [freshIdentity(), freshIdentity()]
   const lies: string[] = []
-  const state = { isMuted: false, offers: 0 }
+  const state = { isMuted: false, offers: 0, steps: 0 }
   let serve: Answer = () => []
   const requests: Requests = {
     isConnected: () => true,
@@ -49,6 +49,9 @@ async function two({ mostPerHour = 0, answers = (messages) => passOn(messages) }
       return lineage === LINEAGE ? described : undefined
     },
     bytes: async (hash) => (hash === HASH ? BEHIND : undefined),
+    get steps() {
+      return state.steps
+    },
   }
   telling.tell(source)
   return { clock, author, asking, telling, lies, state }
@@ -87,6 +90,16 @@ describe('a receipt', () => {
     expect((await asking.ask(author.peerId, LINEAGE))!.frame).toEqual(first!.frame)
     expect(state.offers).toBe(1)
     clock.time += 1000
+    expect((await asking.ask(author.peerId, LINEAGE))!.frame).not.toEqual(first!.frame)
+  })
+
+  test('is made again sooner where half as many steps were made as it has, so that the next one begins in it', async () => {
+    const { asking, author, clock, state } = await two()
+    const first = await asking.ask(author.peerId, LINEAGE)
+    clock.time += 1000
+    state.steps += described.steps.length / 2 - 0.5
+    expect((await asking.ask(author.peerId, LINEAGE))!.frame).toEqual(first!.frame)
+    state.steps += 1
     expect((await asking.ask(author.peerId, LINEAGE))!.frame).not.toEqual(first!.frame)
   })
 
