@@ -23,6 +23,7 @@ export function createMerged(spec: DecoderSpec, runtime: Runtime): Merged | unde
   const { adapter, ...plain } = spec
   if (!adapter) return undefined
   const layers = adaptedByLayer(spec)
+  const trained = [...adapterShapes(spec).keys()]
   const tensors: Record<string, Held> = {}
   let mergedFrom: readonly (Tensor | undefined)[] | undefined
 
@@ -44,7 +45,7 @@ export function createMerged(spec: DecoderSpec, runtime: Runtime): Merged | unde
   return {
     spec: plain,
     async parameters(weights) {
-      const found = [...adapterShapes(spec).keys()].map((name) => (weights[name] as Held).content)
+      const found = trained.map((name) => (weights[name] as Held).content)
       if (!mergedFrom || found.some((tensor, i) => tensor !== mergedFrom![i])) {
         for (const names of layers) await merge(names, weights)
         mergedFrom = found
