@@ -1,6 +1,7 @@
 // Daemons of one lineage on this machine that follow one another's steps: one forges, one finds it, the others hear of it.
-//   node --import tsx scripts/lab/audits/daemons.ts [minutes=20] [at once | counted | averaged] [others=2]
-// The forger is honest until its weights count at another (`counted`), or until another has averaged them. Prints what their
+//   node --import tsx scripts/lab/audits/daemons.ts [minutes=20] [at once | counted | averaged] [others=2] [late=0]
+// The forger is honest until its weights count at another (`counted`), or until another has averaged them. All but the first
+// start so many seconds later, so that they catch up by a trial. Prints what their
 // logs say of audits and trials, when its weights are averaged, and at the end what each says of itself: a minute after all
 // others know.
 
@@ -12,7 +13,7 @@ import { fileURLToPath } from 'node:url'
 import { peerName } from '../../../protocol/text.ts'
 import { startNode } from '../nodes/process.ts'
 
-const [minutes = '20', since = 'counted', others = '2'] = process.argv.slice(2)
+const [minutes = '20', since = 'counted', others = '2', late = '0'] = process.argv.slice(2)
 const FORGER = fileURLToPath(new URL('forger.ts', import.meta.url))
 const ROLES = ['first', 'forger', 'third', 'fourth'].slice(0, 1 + Number(others))
 const CONFIG = `
@@ -60,6 +61,7 @@ async function open(role: string, trusted: readonly string[] = []) {
 }
 const [first, ...later] = ROLES
 const founder = await open(first!)
+await sleep(1000 * Number(late))
 const nodes = [founder, ...(await Promise.all(later.map((role) => open(role, [founder.id]))))]
 const addresses = await Promise.all(
   nodes.map(async ({ node }) => (await node.snapshot()).swarm!.addresses[0]!),
