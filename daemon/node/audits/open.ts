@@ -16,6 +16,7 @@ import type { Swarm } from '../../swarm/index.ts'
 import type { AuditParts } from '../../trainer/audit/audit.ts'
 import { createAuditBudget } from '../../trainer/audit/budget.ts'
 import { createLadder } from '../../trainer/audit/ladder.ts'
+import { stepsHeld } from '../../trainer/audit/ledger.ts'
 import type { Method } from '../../trainer/audit/method.ts'
 import { createOwnHeads } from '../../trainer/audit/own-heads.ts'
 import { recomputeStep } from '../../trainer/audit/recompute.ts'
@@ -118,7 +119,7 @@ export function openAudits(
   const ownHeads = createOwnHeads({ origin })
   for (const bytes of climbers.heads) ownHeads.add(bytes)
   const ladder = createLadder(
-    { first: firstState(layout, origin()), restored: climbers.climbers },
+    { first: firstState(layout, origin()), restored: climbers.climbers, most: stepsHeld(layout.size) },
     { hasHead: ownHeads.has, odds, random: parts.random, onChange: climbers.save },
   )
 

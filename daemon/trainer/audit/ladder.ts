@@ -18,6 +18,8 @@ export interface LadderOptions {
   /** The state of version 0. */
   first: StateHashes
   restored?: readonly Climber[]
+  /** The most steps that a receipt holds (`stepsHeld`); as many as one may have if left out. */
+  most?: number
 }
 
 export interface Climber {
@@ -55,7 +57,10 @@ export interface Ladder {
   list(): { author: string; passed: number; likeness: Typicality['likeness']; weight: number }[]
 }
 
-/** A draw from fewer steps would be of other odds than one from many. */
+/**
+ * A draw from fewer steps would be of other odds than one from many. Where a receipt holds fewer than twice as many, half of
+ * what it holds.
+ */
 const LEAST_STEPS = 4
 /** Draws after which a stranger's weights count at all: half of its steps could be forged with a chance of 3 %. */
 const LEAST_DRAWS = 5
@@ -71,7 +76,7 @@ const MAX_LOST = 256
 const begun = (): Omit<Climber, 'author'> => ({ passed: 0, states: [], typicality: untested() })
 
 export function createLadder(
-  { first, restored = [] }: LadderOptions,
+  { first, restored = [], most = 2 * LEAST_STEPS }: LadderOptions,
   {
     hasHead,
     odds,
@@ -86,6 +91,7 @@ export function createLadder(
     onChange?(climbers: readonly Climber[]): void
   },
 ): Ladder {
+  const least = Math.max(1, Math.min(LEAST_STEPS, Math.floor(most / 2)))
   const climbers = new Map<string, Climber>(restored.slice(0, MOST).map((one) => [one.author, one]))
   /** By author: when its chain broke. */
   const lost = new Map<string, number>()
@@ -145,7 +151,7 @@ export function createLadder(
         return reading
       }
       const { steps } = reading
-      if (steps.length < LEAST_STEPS) return 'waits'
+      if (steps.length < least) return 'waits'
       if (draws()) return { drawn: steps[Math.floor(random() * steps.length)]! }
       if (!hasPlace(receipt.author)) return 'waits'
       goOn(receipt, climbers.get(receipt.author) ?? begun())

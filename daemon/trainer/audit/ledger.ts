@@ -40,6 +40,15 @@ export interface Ledger {
 /** Sixteen steps of the bundled model. As many bytes may be held for each of what was offered and for what was saved. */
 const MAX_BYTES = 224 << 20
 
+/** Steps that a receipt of a model with so many trained values holds, even if a head is averaged in before each. */
+export function stepsHeld(values: number): number {
+  // A state has weights and two moments; a step, one state more and what a head was compared with. The head that is named
+  // has weights and what rounding lost.
+  const [state, head] = [12 * values, 8 * values]
+  const steps = Math.floor((MAX_BYTES - state - head) / (state + 4 * values))
+  return Math.min(MAX_RECEIPT_STEPS, Math.max(1, steps))
+}
+
 export function createLedger(
   { values, maxBytes = MAX_BYTES, restored }: LedgerOptions,
   { blobs }: { blobs: Blobs },

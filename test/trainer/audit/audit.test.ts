@@ -1,7 +1,10 @@
 // Audits of recorded steps, on the real engine.
 
 import { afterEach, describe, expect, test } from 'vitest'
+import { createBlobs } from '../../../daemon/store/blobs.ts'
+import { createLedger, stepsHeld } from '../../../daemon/trainer/audit/ledger.ts'
 import { bytesOf } from '../../../daemon/trainer/audit/state.ts'
+import { SimulatedDisk } from '../../store/simulated-disk.ts'
 import {
   addTo,
   audit,
@@ -194,6 +197,34 @@ describe('what a node keeps', () => {
     expect(await recorded.ledger.bytes(step!.before.moments)).toBeUndefined()
   })
 })
+
+test.each([
+  [1_050_000, 12],
+  [4_884_480, 1],
+  [16_000_000, 1],
+])(
+  'of a model with %i trained values a receipt holds %i steps, also where a head is averaged in before each',
+  async (values, held) => {
+    expect(stepsHeld(values)).toBe(held)
+    const ledger = createLedger(
+      { values },
+      { blobs: createBlobs({ directory: '/audits' }, { disk: new SimulatedDisk() }) },
+    )
+    for (let at = 0; at < 20; at++) {
+      await ledger.joined([
+        { author: peer(2), hash: 'cd'.repeat(32), share: 0.5, beside: Float32Array.of(-at) },
+      ])
+      await ledger.made({
+        hash: 'ab'.repeat(32),
+        weights: Float32Array.of(at),
+        lost: Float32Array.of(0.5 + at),
+      })
+      const batch = new Uint8Array(100)
+      await ledger.add({ before: stateAt(at), after: stateAt(at + 1), version: at, groups: [], batch })
+    }
+    expect(ledger.offer()!.steps.length).toBeGreaterThanOrEqual(held)
+  },
+)
 
 const stateAt = (value: number) => ({
   ...{ steps: value, weights: Float32Array.of(value), moments: Float32Array.of(value, value) },

@@ -159,6 +159,19 @@ describe('the ladder', () => {
     expect(ladder.look(receipt(stepsFrom(40)), () => false, 0)).toMatchObject({ broken: expect.any(String) })
   })
 
+  test.each([
+    [2, 1],
+    [5, 2],
+    [16, 4],
+  ])('where a receipt holds %i steps, draws from %i new ones', (most, least) => {
+    const ladder = createLadder(
+      { first, most },
+      { hasHead: () => false, odds: () => oddsOf(uncalibrated()), random: () => 0 },
+    )
+    if (least > 1) expect(ladder.look(receipt(stepsFrom(0, least - 1)), () => true, 0)).toBe('waits')
+    expect(ladder.look(receipt(stepsFrom(0, least)), () => true, 0)).toMatchObject({ drawn: {} })
+  })
+
   test('waits for enough new steps', () => {
     const ladder = open()
     climb(ladder, 1)
