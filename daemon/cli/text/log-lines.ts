@@ -1,5 +1,5 @@
 // What a node prints in the foreground while its log is JSON, as lines of that log: a program that reads both outputs gets
-// nothing else.
+// nothing else. Only an error that ends the command is text, as everywhere.
 
 import type { LogLevel } from '../../../protocol/api/index.ts'
 import type { Context } from '../contract.ts'

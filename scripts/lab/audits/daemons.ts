@@ -1,9 +1,8 @@
 // Daemons of one lineage on this machine that follow one another's steps: one forges, one finds it, the others hear of it.
 //   node --import tsx scripts/lab/audits/daemons.ts [minutes=20] [at once | counted | averaged] [others=2] [late=0]
 // The forger is honest until its weights count at another (`counted`), or until another has averaged them. All but the first
-// start so many seconds later, so that they catch up by a trial. Prints what their
-// logs say of audits and trials, when its weights are averaged, and at the end what each says of itself: a minute after all
-// others know.
+// start `late` seconds later, so that they catch up by a trial. Prints what their logs say of audits and trials, when its
+// weights are averaged, and at the end what each says of itself: a minute after all others know.
 
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

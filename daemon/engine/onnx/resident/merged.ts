@@ -1,6 +1,7 @@
 // An adapter's matrices merged into those beside which they stand, W + alpha / rank * B A, for sampling on a device: a
 // step then has one product for each matrix instead of three. On a device, a step of few sequences takes about as long as
-// the processor needs to start its operations, however small they are.
+// the processor needs to start its operations, however small they are. The merged matrices take as
+// much of the device's memory again as those of the model.
 
 import type { Tensor } from 'onnxruntime-node'
 import { adapterNames, adapterShapes, type DecoderSpec, parameterShapes } from '../../decoder.ts'
