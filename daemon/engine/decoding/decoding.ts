@@ -37,7 +37,7 @@ export async function decode({ newCalls, takeWeights }: Decoding, parts: Decodin
       await slots.fit(members.demand())
       await refill({ members, prompts, slots })
       prompts.drop()
-      if (slots.live().length > 0) await step({ vocabulary: parts.spec.vocabulary }, { members, slots })
+      if (slots.live().length > 0) await step({ members, slots })
     }
   } finally {
     prompts.close()
@@ -76,17 +76,13 @@ async function refill({
 }
 
 /** Draws the next token of each sequence. */
-async function step(
-  { vocabulary }: { vocabulary: number },
-  { members, slots }: { members: Members; slots: Slots },
-): Promise<void> {
-  const logits = await slots.decode()
+async function step({ members, slots }: { members: Members; slots: Slots }): Promise<void> {
+  const rowOf = await slots.decode()
   for (const [index, slot] of slots.all.entries()) {
     // If a call was refused in this step, its sequences have already left their slots.
     if (!slot || slots.all[index] !== slot) continue
     slot.position += 1
-    const row = logits.subarray(index * vocabulary, (index + 1) * vocabulary)
-    if (!members.accept(slot.member, slot.sequence, row) && slots.all[index] === slot)
+    if (!members.accept(slot.member, slot.sequence, rowOf(index)) && slots.all[index] === slot)
       slots.vacate(index, { keeps: true })
   }
 }

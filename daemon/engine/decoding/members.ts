@@ -3,6 +3,7 @@
 import type { GenerateCall } from '../core.ts'
 import type { DecoderSpec } from '../decoder.ts'
 import { checkPrompts } from '../inputs.ts'
+import type { Draw } from '../sampling/draw.ts'
 import { createEndings } from '../sampling/endings.ts'
 import { createWriter, type Labels, type Sequence } from '../sampling/writer.ts'
 import type { Member } from './member.ts'
@@ -28,7 +29,7 @@ export interface Members {
   /** The call to take the next waiting sample from: interactive ones first, then the one with the fewest running. */
   next(): Member | undefined
   /** Gives the sequence its next token; true if it goes on. Refuses the call if its logits are not finite. */
-  accept(member: Member, sequence: Sequence, logits: Float32Array): boolean
+  accept(member: Member, sequence: Sequence, row: Float32Array | Draw): boolean
   /** Handles cuts and aborts, and answers calls whose samples have all ended. */
   takeEnds(): void
 }
@@ -118,9 +119,9 @@ export function createMembers({ spec, labels, prompts, slots }: MembersParts): M
       for (const slot of slots.all) if (slot) live.set(slot.member, (live.get(slot.member) ?? 0) + 1)
       return waiting.reduce((a, b) => ((live.get(b) ?? 0) < (live.get(a) ?? 0) ? b : a))
     },
-    accept(member, sequence, logits) {
+    accept(member, sequence, row) {
       try {
-        if (!sequence.accept(logits)) return true
+        if (!sequence.accept(row)) return true
         member.endings.end(sequence)
       } catch (error) {
         leave(member, () => member.call.refuse(error))

@@ -2,6 +2,8 @@
 // and tokens. Implementations keep keys and values in the host's memory (`host/cache.ts`) or on the device
 // (`resident/cache.ts`).
 
+import type { Draw } from '../sampling/draw.ts'
+
 /** A prompt that has been read. It can be loaded into slots until it is released. */
 export interface ReadPrompt {
   readonly length: number
@@ -24,6 +26,13 @@ export interface PromptTokens {
   isConversation?: boolean
 }
 
+/** What a token is drawn at, if all tokens may be drawn. */
+export interface Point {
+  /** Of the cumulative distribution. */
+  u: number
+  temperature: number
+}
+
 export interface SequenceCache {
   /** Number of sequences decoded side by side. */
   readonly slots: number
@@ -36,6 +45,15 @@ export interface SequenceCache {
    * positions. An empty slot has position -1, and its row of logits is undefined.
    */
   decode(tokens: Int32Array, positions: Int32Array): Promise<Float32Array>
+  /**
+   * As `decode`, and draws each slot's next token. A slot without a point gets no draw. Without this method, tokens are
+   * drawn from logits.
+   */
+  draw?(
+    tokens: Int32Array,
+    positions: Int32Array,
+    points: readonly (Point | undefined)[],
+  ): Promise<(Draw | undefined)[]>
   /**
    * Keeps the keys and values of a slot's sequence for prompts that start with the same tokens. `tokens` are the tokens
    * that the slot holds. Without this method, every prompt is read whole.

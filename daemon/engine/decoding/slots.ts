@@ -1,6 +1,7 @@
 // The slots of the cache, each with the sequence that is decoded in it. Their number grows and shrinks with the number of
 // sequences.
 
+import type { Draw } from '../sampling/draw.ts'
 import type { Sequence } from '../sampling/writer.ts'
 import type { Member } from './member.ts'
 import type { CacheSize, ReadPrompt, SequenceCache } from './sequence-cache.ts'
@@ -40,8 +41,8 @@ export interface Slots {
   mix(): void
   fit(demand: Demand): Promise<void>
   load(entries: readonly { slot: number; prompt: ReadPrompt }[]): Promise<void>
-  /** Logits after the newest token of each slot, [slots, vocabulary]. */
-  decode(): Promise<Float32Array>
+  /** Decodes one step. Returns what `Sequence.accept` takes for each slot. */
+  decode(): Promise<(index: number) => Float32Array | Draw>
   close(): void
 }
 
@@ -102,11 +103,18 @@ export function createSlots({ createCache }: { createCache(size: CacheSize): Seq
     async load(entries) {
       if (entries.length > 0) await cache!.load(entries)
     },
-    decode: () =>
-      cache!.decode(
-        Int32Array.from(slots, (slot) => slot?.sequence.last ?? 0),
-        Int32Array.from(slots, (slot) => slot?.position ?? -1),
-      ),
+    async decode() {
+      const tokens = Int32Array.from(slots, (slot) => slot?.sequence.last ?? 0)
+      const positions = Int32Array.from(slots, (slot) => slot?.position ?? -1)
+      const points = slots.map((slot) => slot?.sequence.point())
+      if (cache!.draw && slots.every((slot, index) => !slot || points[index])) {
+        const draws = await cache!.draw(tokens, positions, points)
+        return (index) => draws[index]!
+      }
+      const logits = await cache!.decode(tokens, positions)
+      const vocabulary = logits.length / tokens.length
+      return (index) => logits.subarray(index * vocabulary, (index + 1) * vocabulary)
+    },
     close() {
       cache?.close()
     },

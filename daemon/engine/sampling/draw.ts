@@ -147,7 +147,8 @@ function logSumExp(logits: Float32Array, highest: number): number {
   return Math.log(total)
 }
 
-function isCut({ topK, topP, minP }: Sampling): boolean {
+/** Whether only some tokens may be drawn. */
+export function isCut({ topK, topP, minP }: Sampling): boolean {
   return topK !== undefined || topP !== undefined || minP !== undefined
 }
 

@@ -3,10 +3,11 @@
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { cover, type Segment } from '../../../protocol/train/index.ts'
+import type { Point } from '../decoding/sequence-cache.ts'
 import type { DrawnToken, GenerateRequest, Sample } from '../engine.ts'
 import { createMasks, type Masks } from '../grammar/masks.ts'
 import type { OpenRequest } from '../opening.ts'
-import { draw } from './draw.ts'
+import { type Draw, draw, isCut } from './draw.ts'
 import { uniformAt } from './random.ts'
 import { createStops } from './stops.ts'
 
@@ -42,8 +43,13 @@ export interface Sequence {
   readonly length: number
   /** The last token; 0 if there is none yet. */
   readonly last: number
-  /** Draws a token from a row of logits; true if it ends the sequence. Throws E_ENGINE if the logits are not finite. */
-  accept(logits: Float32Array): boolean
+  /** What its next token can be drawn at elsewhere; undefined if only some tokens may be drawn. */
+  point(): Point | undefined
+  /**
+   * Takes the next token, drawn from a row of logits or at `point`; true if it ends the sequence. Throws E_ENGINE if the
+   * logits are not finite.
+   */
+  accept(row: Float32Array | Draw): boolean
   /** The sample so far. A sequence that has not ended by itself counts as aborted. */
   finish(): Sample
 }
@@ -71,6 +77,7 @@ export function createWriter(
     const mask = grammar && labels.masks.of(grammar, stopTokens)
     const allowed: number[] = []
     let ended: 'stop' | 'length' | undefined
+    const nextU = (): number => uniformAt(seed, drawn + tokens.length)
 
     return {
       sample,
@@ -80,9 +87,9 @@ export function createWriter(
       get last() {
         return tokens.at(-1) ?? 0
       },
-      accept(logits) {
-        const bits = mask?.allowed()
-        const drew = draw(logits, request, uniformAt(seed, drawn + tokens.length), work, bits)
+      point: () => (mask || isCut(request) ? undefined : { u: nextU(), temperature: request.temperature }),
+      accept(row) {
+        const drew = row instanceof Float32Array ? draw(row, request, nextU(), work, mask?.allowed()) : row
         const { token, logprob, entropy, policyLogprob } = drew
         if (!Number.isFinite(logprob))
           throw new WaggleError('E_ENGINE', 'the policy gave logits that are not finite')

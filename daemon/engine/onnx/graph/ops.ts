@@ -20,7 +20,7 @@ export {
   tanh,
   where,
 } from '../ops/elementwise.ts'
-export { addPerRow, gatherRows, likeliest, pickPerRow, severalPerRow } from '../ops/indexing.ts'
+export { addPerRow, asIndices, gatherRows, likeliest, pickPerRow, severalPerRow } from '../ops/indexing.ts'
 export {
   declareStored,
   type Matrix,
@@ -30,6 +30,6 @@ export {
   unproject,
 } from '../ops/matrices.ts'
 export { gemm, matmul } from '../ops/products.ts'
-export { afterwards, reduceMean, softmax, sum, sumOfSquares } from '../ops/reductions.ts'
+export { afterwards, cumulate, reduceMax, reduceMean, softmax, sum, sumOfSquares } from '../ops/reductions.ts'
 export { concat, expand, pad, reduceSum, reshape, slice, swapLast, transpose } from '../ops/shapes.ts'
 export type { Packing } from '../ops/stored-matrix.ts'

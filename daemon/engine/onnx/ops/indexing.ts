@@ -40,6 +40,11 @@ function scatterRows(rows: Value, indices: Value, count: Dimension): Value {
   )[0]!
 }
 
+/** Whole numbers as the int32 that indices are. No gradient. */
+export function asIndices(a: Value): Value {
+  return a.graph.node('Cast', [a], [{ dtype: 'int32', shape: a.shape }], { to: 6 })[0]!
+}
+
 /** One element of each row by index: [N, V] and int32 [N] give [N]. No gradient; see `tokenStatistics`. */
 export function pickPerRow(rows: Value, indices: Value): Value {
   const [count] = rows.shape

@@ -20,6 +20,21 @@ export function reduceMean(a: Value, axes: readonly number[], keep = false): Val
   return out!
 }
 
+/** The largest element along some axes. No gradient. */
+export function reduceMax(a: Value, axes: readonly number[], keep = false): Value {
+  requireFloat('reduceMax', a)
+  const shape = reducedShape('reduceMax', a, axes, keep)
+  const how = { keepdims: keep ? 1 : 0 }
+  return a.graph.node('ReduceMax', [a, a.graph.ints(axes)], [{ dtype: 'float32', shape }], how)[0]!
+}
+
+/** Sums along the last axis of each element and those before it. No gradient. */
+export function cumulate(a: Value): Value {
+  requireFloat('cumulate', a)
+  const last = a.graph.constant(Int32Array.of(a.shape.length - 1), [])
+  return a.graph.node('CumSum', [a, last], [{ dtype: 'float32', shape: a.shape }])[0]!
+}
+
 /** Sum of all elements, as a scalar. */
 export function sum(a: Value): Value {
   return reduceSum(reshape(a, [sizeOf(a.shape)]), [0])

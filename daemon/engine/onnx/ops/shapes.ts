@@ -99,15 +99,17 @@ export function slice(a: Value, axis: number, start: Dimension, end: Dimension):
   return out!
 }
 
-/** Pads with zeros before and after along an axis. */
-export function pad(a: Value, axis: number, before: Dimension, after: Dimension): Value {
+/** Pads before and after along an axis, with zeros if nothing else is given. */
+export function pad(a: Value, axis: number, before: Dimension, after: Dimension, value = 0): Value {
+  if (before === 0 && after === 0) return a
   const at = axisOf('pad', a, axis)
   const shape = a.shape.map((s, i) => (i === at ? plus(s, before, after) : s))
   const pads = [
     ...a.shape.map((_, i) => (i === at ? before : 0)),
     ...a.shape.map((_, i) => (i === at ? after : 0)),
   ]
-  const [out] = a.graph.node('Pad', [a, a.graph.ints(pads)], [{ dtype: a.dtype, shape }])
+  const inputs = [a, a.graph.ints(pads), ...(value === 0 ? [] : [a.graph.scalar(value)])]
+  const [out] = a.graph.node('Pad', inputs, [{ dtype: a.dtype, shape }])
   a.graph.record([a], [out!], ([g]) => [g && slice(g, at, before, plus(before, a.shape[at]!))])
   return out!
 }

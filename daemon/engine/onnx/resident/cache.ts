@@ -2,12 +2,19 @@
 
 import type { DecoderSpec } from '../../decoder.ts'
 import { createCacheMask, fedPositions, localBias } from '../../decoding/cache-mask.ts'
-import type { CacheSize, PromptTokens, ReadPrompt, SequenceCache } from '../../decoding/sequence-cache.ts'
+import type {
+  CacheSize,
+  Point,
+  PromptTokens,
+  ReadPrompt,
+  SequenceCache,
+} from '../../decoding/sequence-cache.ts'
 import { sharedBy } from '../../decoding/shared.ts'
 import { buildSampling } from '../decoder/sampling.ts'
 import { packPrompts } from '../host/reading.ts'
 import type { Feeds, Held, Runtime } from '../runtime/runtime.ts'
 import { release } from './device-tensors.ts'
+import { drawsFrom, drawsOnDevice, pointFeeds } from './drawing.ts'
 import { buildDecode, buildLoad, buildResize } from './sampling.ts'
 
 /** Prompts that were read together. */
@@ -35,6 +42,36 @@ export function createDeviceCache(
 ): SequenceCache {
   const mask = createCacheMask(size)
   let tensors = makeTensors(mask.slots, mask.capacity, spec, runtime)
+
+  const step = async (
+    [tokens, positions]: [tokens: Int32Array, positions: Int32Array],
+    drawing?: Record<string, Float32Array>,
+  ): Promise<Record<string, Float32Array>> => {
+    const { slots: batch, capacity, bias } = mask
+    const writes = new Float32Array(batch * capacity)
+    positions.forEach((position, slot) => {
+      if (position < 0) return
+      writes[slot * capacity + position] = 1
+      mask.add(slot, position)
+    })
+    const draws = drawing !== undefined
+    const graph = await runtime.compile(draws ? 'draw' : 'decode', () => buildDecode(spec, { draws }))
+    const near = localBias(spec, mask, positions)
+    return graph.run(
+      {
+        ...(await weights()),
+        ...tensors,
+        tokens,
+        positions: fedPositions(positions),
+        writes,
+        cacheBias: bias,
+        ...(near && { localBias: near }),
+        ...drawing,
+      },
+      { batch, capacity },
+      updates(tensors),
+    )
+  }
 
   return {
     get slots() {
@@ -67,31 +104,14 @@ export function createDeviceCache(
       }
     },
 
-    async decode(tokens, positions) {
-      const { slots: batch, capacity, bias } = mask
-      const writes = new Float32Array(batch * capacity)
-      positions.forEach((position, slot) => {
-        if (position < 0) return
-        writes[slot * capacity + position] = 1
-        mask.add(slot, position)
-      })
-      const graph = await runtime.compile('decode', () => buildDecode(spec))
-      const near = localBias(spec, mask, positions)
-      const out = await graph.run(
-        {
-          ...(await weights()),
-          ...tensors,
-          tokens,
-          positions: fedPositions(positions),
-          writes,
-          cacheBias: bias,
-          ...(near && { localBias: near }),
-        },
-        { batch, capacity },
-        updates(tensors),
-      )
-      return out.logits!
-    },
+    decode: async (tokens, positions) => (await step([tokens, positions])).logits!,
+
+    ...(drawsOnDevice(spec.vocabulary) && {
+      async draw(tokens: Int32Array, positions: Int32Array, points: readonly (Point | undefined)[]) {
+        const { drawn } = await step([tokens, positions], pointFeeds(points))
+        return drawsFrom(drawn!, points, spec.vocabulary)
+      },
+    }),
 
     clear(slot) {
       mask.hold(slot, 0)

@@ -16,6 +16,7 @@ import {
 import { type Dimension, minus, symbol, times } from '../graph/dimension.ts'
 import { Graph, type Value } from '../graph/graph.ts'
 import { add, gatherRows, matmul, pad, reshape, slice, softmax, where } from '../graph/ops.ts'
+import { outputDrawing } from './drawing.ts'
 
 const BATCH = symbol('batch')
 const LENGTH = symbol('length')
@@ -47,9 +48,10 @@ function cacheBiases(
  * Decodes one token for each of B sequences. Inputs: `tokens` int32 [B], `positions` int64 [B, 1], `writes` [B, T] (1
  * at the new token's position), `cacheBias` [B, T] (0 at every token, including the new one; a large negative number
  * elsewhere), `localBias` (see `cacheBiases`) and per layer `keys.i`, `values.i` [B, kvHeads, T, headWidth]. Outputs:
- * `logits` [B, V] and per layer `newKeys.i`, `newValues.i`, the caches with the new tokens.
+ * `logits` [B, V], or with `draws` what `outputDrawing` says, and per layer `newKeys.i`, `newValues.i`, the caches with
+ * the new tokens.
  */
-export function buildDecode(spec: DecoderSpec): Graph {
+export function buildDecode(spec: DecoderSpec, { draws }: { draws: boolean }): Graph {
   const { kvHeads, heads, headWidth } = spec
   const share = heads / kvHeads
   const graph = new Graph('decode')
@@ -77,7 +79,9 @@ export function buildDecode(spec: DecoderSpec): Graph {
     const context = reshape(matmul(weights, values), [BATCH, heads * headWidth])
     x = finishLayer(parameters, spec, layer, x, context)
   }
-  graph.output('logits', unembed(parameters, spec, x))
+  const logits = unembed(parameters, spec, x)
+  if (draws) outputDrawing(graph, logits)
+  else graph.output('logits', logits)
   return graph
 }
 
