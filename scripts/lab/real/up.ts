@@ -1,4 +1,4 @@
-// What does a recipe reach? `npm run -s lab:up -- --arms sorting --model SmolLM2.gguf [--seeds 1,2,3]`
+// What does a recipe reach? `npm run -s lab:up -- --arms sorting --model SmolLM2.gguf [--seeds 1,2,3 --device webgpu]`
 //
 // `waggle up --recipe NAME`: one daemon with an empty home, its own evaluations included, in no swarm. It is looked at after so many
 // steps: it pauses, and answers held-out questions, which is not part of the cost. Seeds only number the runs.
@@ -35,10 +35,12 @@ await runExperiment<RecipeName, Result>({
     model: { type: 'string' },
     steps: { type: 'string', default: '0,10,20,35' },
     questions: { type: 'string', default: '200' },
+    device: { type: 'string' },
     check: { type: 'boolean' },
   },
-  settings: ({ model, steps, questions, check }) => ({
+  settings: ({ model, steps, questions, device, check }) => ({
     model: basename(String(model ?? '')),
+    ...(device === undefined ? {} : { device: String(device) }),
     // A check is never done already.
     ...(check ? { checked: new Date().toISOString() } : { steps: String(steps) }),
     questions: Number(questions),
@@ -55,6 +57,7 @@ await runExperiment<RecipeName, Result>({
     const node = await startNode(place, [
       ...['--recipe', name, '--no-swarm'],
       ...(model ? ['--model', String(values.model)] : []),
+      ...(values.device ? ['--device', String(values.device)] : []),
     ])
     const looks = await lookAt(node, {
       steps: values.check ? recorded.map(({ step }) => step) : String(values.steps).split(',').map(Number),
