@@ -4,7 +4,7 @@
 // resident memory beside the memory plan's estimate, and the processor time of both. Weights are random; memory and time
 // do not depend on them.
 //
-//   node --import tsx scripts/bench/models/base-precision.ts [--only SmolLM2-135M] [--precisions q4] [--prompt 64]
+//   node scripts/bench/models/base-precision.ts [--only SmolLM2-135M] [--precisions q4] [--prompt 64]
 //     [--completion 512] [--rows 8] [--trained 1] [--micro 512] [--memory 2.5] [--threads 2] [--keep] [--unpacked] [--json]
 //
 // --rows: completions of a prompt. --trained: how many of them the step trains on, all by default: with one micro-batch
@@ -102,7 +102,7 @@ for (const name of Object.keys(SHAPES)) {
   if (flags.only && !flags.only.split(',').includes(name)) continue
   for (const precision of flags.precisions.split(',')) {
     const own = [...process.argv.slice(2), '--child', `${name},${precision}`]
-    const script = [...LEAN_FLAGS, '--import', 'tsx', fileURLToPath(import.meta.url), ...own]
+    const script = [...LEAN_FLAGS, fileURLToPath(import.meta.url), ...own]
     const done = spawnSync(process.execPath, script, {
       encoding: 'utf8',
       env: { ...LEAN_MALLOC, ...process.env },
