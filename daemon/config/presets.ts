@@ -4,8 +4,6 @@
 export interface Machine {
   cores: number
   memoryBytes: number
-  /** Whether there is a GPU that the engine supports. */
-  gpu: boolean
 }
 
 export interface Preset {
@@ -55,17 +53,6 @@ export const PRESETS = {
       'eval.prompts_per_task': 200,
     },
   },
-  gpu: {
-    summary: 'a GPU that the engine supports: larger batches',
-    cores: 4,
-    memoryBytes: 12 * GB,
-    values: {
-      'rollout.group_size': 16,
-      'rollout.groups_per_round': 32,
-      'training.batch_groups': 32,
-      'eval.prompts_per_task': 200,
-    },
-  },
 } as const satisfies Record<string, Preset>
 
 export function isGguf(path: unknown): boolean {
@@ -83,9 +70,7 @@ export function isOfPreset(name: PresetName | undefined, path: string, value: un
 
 /** The most demanding preset that fits the machine. */
 export function proposePreset(machine: Machine): PresetName {
-  const fits = PRESET_NAMES.filter((name) => name !== 'gpu' && isEnough(PRESETS[name], machine))
-  if (machine.gpu && isEnough(PRESETS.gpu, machine)) return 'gpu'
-  return fits.at(-1) ?? 'tiny'
+  return PRESET_NAMES.filter((name) => isEnough(PRESETS[name], machine)).at(-1) ?? 'tiny'
 }
 
 export const isEnough = (preset: Preset, { cores, memoryBytes }: Machine): boolean =>

@@ -131,12 +131,12 @@ describe('doctor', () => {
     const { port } = listening.address() as { port: number }
     writeFileSync(
       join(home, 'config.toml'),
-      `preset = "gpu"\n[swarm]\nbootstrap = ["/ip4/127.0.0.1/tcp/${port}/p2p/x", "/ip4/127.0.0.1/tcp/1/p2p/x"]\n`,
+      `preset = "large"\n[swarm]\nbootstrap = ["/ip4/127.0.0.1/tcp/${port}/p2p/x", "/ip4/127.0.0.1/tcp/1/p2p/x"]\n`,
     )
     const { findings } = await doctor(home)
     listening.close()
     const said = (what: string) => findings.filter((finding) => finding.what === what)
-    if (proposePreset(await machineHere()) !== 'gpu')
+    if (proposePreset(await machineHere()) !== 'large')
       expect(said('preset')[0]).toMatchObject({ level: 'warn', fix: expect.stringContaining('preset = "') })
     expect(said('peers').map(({ level }) => level)).toEqual(['ok', 'warn'])
   })
@@ -267,7 +267,7 @@ describe('completion', () => {
     expect(complete('config', 'ch')).toBe('check')
     expect(complete('top', '--re')).toBe('--replay --read-only')
     expect(complete('--home', '/tmp', 'conf')).toContain('config')
-    expect(complete('up', '--preset', '')).toBe('tiny standard large gpu')
+    expect(complete('up', '--preset', '')).toBe('tiny standard large')
     expect(complete('logs', '--level', 'w')).toBe('warn')
     expect(complete('up', '--set', 'engine.dev')).toBe('engine.device=')
     // Bash splits words at `=`.

@@ -3,7 +3,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism, freemem, totalmem } from 'node:os'
 import type { Machine } from '../../config/presets.ts'
-import { loadOnnxruntime } from '../../platform/onnxruntime.ts'
 
 export interface Here extends Machine {
   freeMemoryBytes: number
@@ -13,8 +12,6 @@ export interface Here extends Machine {
 }
 
 export async function machineHere(): Promise<Here> {
-  const graphics = graphicsHere()
-  const drives = graphics.some((name) => name.startsWith('NVIDIA')) && drivesCuda()
   const limit = process.constrainedMemory()
   const total = totalmem()
   // An unlimited cgroup reports 0 or a number larger than any memory.
@@ -24,19 +21,7 @@ export async function machineHere(): Promise<Here> {
     memoryBytes: limited ? limit : total,
     freeMemoryBytes: limited ? Math.min(process.availableMemory(), freemem()) : freemem(),
     limited,
-    gpu: drives,
-    graphics,
-  }
-}
-
-/** Whether the installed ONNX Runtime includes the CUDA provider. */
-function drivesCuda(): boolean {
-  try {
-    return loadOnnxruntime()
-      .listSupportedBackends()
-      .some(({ name, bundled }) => name === 'cuda' && bundled)
-  } catch {
-    return false
+    graphics: graphicsHere(),
   }
 }
 

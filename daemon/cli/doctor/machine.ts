@@ -55,7 +55,7 @@ export const memory: Check = ({ here }) => {
 /** Which preset fits this machine, and whether the config uses a more demanding one. */
 export const preset: Check = ({ config, here, context }) => {
   const fits = proposePreset(here)
-  const what = `${here.cores} cores, ${bytes(here.memoryBytes)}, ${here.gpu ? 'a GPU' : 'no GPU that the engine supports'}`
+  const what = `${here.cores} cores, ${bytes(here.memoryBytes)}`
   const chosen = config?.preset ?? 'standard'
   const said =
     config?.preset === undefined
@@ -63,7 +63,7 @@ export const preset: Check = ({ config, here, context }) => {
       : `the config says ${chosen}`
   if (chosen === fits) return [ok('preset', `${fits} fits this machine (${what})`)]
   const fix = `Put preset = "${fits}" at the top of ${context.paths.config}; \`${context.commandLine(`init --preset ${fits}`)}\` writes such a file.`
-  const tooMuch = !isEnough(PRESETS[chosen], here) || (chosen === 'gpu' && !here.gpu)
+  const tooMuch = !isEnough(PRESETS[chosen], here)
   const fact = `${fits} fits this machine (${what}); ${said}`
   return [tooMuch ? warn('preset', fact, fix) : { ...ok('preset', fact), fix }]
 }

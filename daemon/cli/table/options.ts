@@ -21,7 +21,7 @@ export const NODE_OPTIONS: readonly Option[] = [
     name: 'preset',
     value: 'NAME',
     key: 'preset',
-    summary: 'tiny, standard, large or gpu; see `waggle doctor`',
+    summary: 'tiny, standard or large; see `waggle doctor`',
   },
   { name: 'name', value: 'NAME', key: 'node.name', summary: 'the name of this node' },
   {
