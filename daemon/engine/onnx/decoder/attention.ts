@@ -11,6 +11,7 @@ import {
   add,
   concat,
   expand,
+  gatherRows,
   matmul,
   mul,
   reshape,
@@ -95,11 +96,30 @@ function attend(
 }
 
 /** Tokens before a prefix: keys and values [B, kvHeads, P, headWidth], and the bias [B, T, P] of scores to them. */
-export interface Past {
+interface Earlier {
   length: Dimension
   keys: Value
   values: Value
   bias: Value
+}
+
+/**
+ * The beginnings of sequences, in a table with N rows of S tokens: keys and values [N, kvHeads, S, headWidth], and the
+ * bias [B, T, S]. Each row has M seats.
+ */
+interface Shared extends Earlier {
+  rows: Dimension
+  seats: Dimension
+  /** int32 [N * M]: the sequence in each seat. */
+  members: Value
+  /** int32 [B]: the seat of each sequence. */
+  places: Value
+}
+
+/** All that comes before a prefix. */
+export interface Past {
+  shared: Shared
+  own: Earlier
 }
 
 /**
@@ -134,7 +154,7 @@ export function prefixAttention(
   return reshape(together, [times(batch, length), heads * headWidth])
 }
 
-/** Attention of queries [B, kvHeads, share, T, headWidth] over the past and the prefix with one softmax for both. */
+/** Attention of queries [B, kvHeads, share, T, headWidth] over the past and the prefix with one softmax for all. */
 function withPast(
   spec: DecoderSpec,
   queries: Value,
@@ -149,18 +169,51 @@ function withPast(
     number,
   ]
   const rows = reshape(queries, [batch, kvHeads, times(share, length), headWidth])
-  const biased = (keys: Value, bias: Value): Value => {
-    const scores = scoresOf(rows, keys, spec)
-    return add(reshape(scores, [batch, spec.heads, length, keys.shape[2]!]), bias)
-  }
-  const own = biased(keys, biasOf(ranges[0]!))
-  const toPast = biased(past.keys, reshape(past.bias, [batch, 1, length, past.length]))
-  const all = plus(past.length, length)
-  const weights = reshape(softmax(concat([toPast, own], 3)), [batch, kvHeads, times(share, length), all])
+  const { shared, own } = past
+  const biased = (scores: Value, bias: Value): Value =>
+    add(reshape(scores, [batch, spec.heads, length, scores.shape[3]!]), bias)
+  const seated = seatsOf(rows, shared)
+  const scores = [
+    biased(
+      seated.back(scoresOf(seated.together(rows), shared.keys, spec)),
+      reshape(shared.bias, [batch, 1, length, shared.length]),
+    ),
+    biased(scoresOf(rows, own.keys, spec), reshape(own.bias, [batch, 1, length, own.length])),
+    biased(scoresOf(rows, keys, spec), biasOf(ranges[0]!)),
+  ]
+  const earlier = plus(shared.length, own.length)
+  const all = plus(earlier, length)
+  const weights = reshape(softmax(concat(scores, 3)), [batch, kvHeads, times(share, length), all])
   return add(
-    matmul(slice(weights, 3, 0, past.length), past.values),
-    matmul(slice(weights, 3, past.length, all), values),
+    seated.back(matmul(seated.together(slice(weights, 3, 0, shared.length)), shared.values)),
+    add(
+      matmul(slice(weights, 3, shared.length, earlier), own.values),
+      matmul(slice(weights, 3, earlier, all), values),
+    ),
   )
+}
+
+/** Between rows [B, kvHeads, R, width] of sequences, and those that share a row of the table, [N, kvHeads, M * R, width]. */
+function seatsOf(
+  { shape }: Value,
+  { rows, seats, members, places }: Shared,
+): { together(x: Value): Value; back(x: Value): Value } {
+  const [batch, kvHeads, count] = shape as [Dimension, number, Dimension]
+  const turn = [0, 2, 1, 3, 4]
+  return {
+    together(x) {
+      const width = x.shape[3]!
+      const taken = gatherRows(reshape(x, [batch, times(kvHeads, count, width)]), members)
+      const apart = transpose(reshape(taken, [rows, seats, kvHeads, count, width]), turn)
+      return reshape(apart, [rows, kvHeads, times(seats, count), width])
+    },
+    back(x) {
+      const width = x.shape[3]!
+      const apart = transpose(reshape(x, [rows, kvHeads, seats, count, width]), turn)
+      const all = reshape(apart, [times(rows, seats), times(kvHeads, count, width)])
+      return reshape(gatherRows(all, places), [batch, kvHeads, count, width])
+    },
+  }
 }
 
 /** [B * T, kvHeads * headWidth] as [B, kvHeads, T, headWidth]. */

@@ -4,8 +4,8 @@
 // Attention to the past and attention to the new tokens are separate matmuls, joined in one softmax.
 
 import { type DecoderSpec, windowOf } from '../../decoder.ts'
-import { plus, symbol, times } from '../graph/dimension.ts'
-import { Graph } from '../graph/graph.ts'
+import { type Dimension, plus, symbol, times } from '../graph/dimension.ts'
+import { Graph, type Value } from '../graph/graph.ts'
 import { gatherRows, type StoredOptions } from '../graph/ops.ts'
 import { byHead, causalities, type Past, prefixAttention } from './attention.ts'
 import { causalBias } from './bias.ts'
@@ -23,6 +23,9 @@ import {
 const BATCH = symbol('batch')
 const LENGTH = symbol('length')
 const PAST = symbol('past')
+const SHARED = symbol('shared')
+const PROMPTS = symbol('prompts')
+const SEATS = symbol('seats')
 
 interface SamplingOptions extends Pick<StoredOptions, 'packing'> {
   /** There are known tokens before the new ones. */
@@ -34,9 +37,12 @@ interface SamplingOptions extends Pick<StoredOptions, 'packing'> {
  * [B * T, 1], `last` int32 [B] (the row of each sequence's last token). Outputs: `logits` [B, V] after the last tokens,
  * and per layer `newKeys.i`, `newValues.i` [B, kvHeads, T, headWidth].
  *
- * With `hasPast`, P earlier tokens are known. Further inputs: per layer `keys.i`, `values.i`
- * [B, kvHeads, P, headWidth]; `pastBias` [B, T, P] (0 where a new token attends to a past one, a large negative number
- * elsewhere); and `localPastBias`, the same for the layers of a model with sliding windows.
+ * With `hasPast`, P earlier tokens are known, and S before these, which sequences share. Further inputs: per layer
+ * `keys.i`, `values.i` [B, kvHeads, P, headWidth]; `pastBias` [B, T, P] (0 where a new token attends to a past one, a large
+ * negative number elsewhere); and `localPastBias`, the same for the layers of a model with sliding windows. In the same
+ * way `sharedKeys.i`, `sharedValues.i` [N, kvHeads, S, headWidth], `sharedBias` and `localSharedBias` [B, T, S];
+ * `members` int32 [N * M] (the sequence in each of the M seats of a row; any in a free one), `places` int32 [B] (the seat
+ * of each sequence).
  */
 export function buildSampling(spec: DecoderSpec, { hasPast, ...stored }: SamplingOptions): Graph {
   const [batch, length] = [BATCH, LENGTH]
@@ -46,7 +52,7 @@ export function buildSampling(spec: DecoderSpec, { hasPast, ...stored }: Samplin
   const positions = graph.input('positions', 'int64', [times(batch, length), 1])
   const last = graph.input('last', 'int32', [batch])
   const pastOf = hasPast ? declarePast(graph, spec) : () => undefined
-  const farthest = hasPast ? plus(PAST, length) : length
+  const farthest = hasPast ? plus(SHARED, PAST, length) : length
   const whole = [{ from: 0, to: length }]
   const causalityOf = causalities(spec, whole, (window) => causalBias(graph, whole, window))
   let x = embed(parameters, spec, tokens)
@@ -67,13 +73,32 @@ export function buildSampling(spec: DecoderSpec, { hasPast, ...stored }: Samplin
 
 /** Declares the inputs for the past. Returns the past of a layer. */
 function declarePast(graph: Graph, spec: DecoderSpec): (layer: number) => Past {
-  const bias = graph.input('pastBias', 'float32', [BATCH, LENGTH, PAST])
-  const near = spec.local ? graph.input('localPastBias', 'float32', [BATCH, LENGTH, PAST]) : bias
-  const shape = [BATCH, spec.kvHeads, PAST, spec.headWidth]
+  const { kvHeads, headWidth } = spec
+  const biasesOf = (name: string, length: Dimension): ((layer: number) => Value) => {
+    const full = graph.input(`${name}Bias`, 'float32', [BATCH, LENGTH, length])
+    const localName = `local${name[0]!.toUpperCase()}${name.slice(1)}Bias`
+    const near = spec.local ? graph.input(localName, 'float32', [BATCH, LENGTH, length]) : full
+    return (layer) => (windowOf(spec, layer) === undefined ? full : near)
+  }
+  const [pastBias, sharedBias] = [biasesOf('past', PAST), biasesOf('shared', SHARED)]
+  const members = graph.input('members', 'int32', [times(PROMPTS, SEATS)])
+  const places = graph.input('places', 'int32', [BATCH])
+  const [own, shared] = [
+    [BATCH, kvHeads, PAST, headWidth],
+    [PROMPTS, kvHeads, SHARED, headWidth],
+  ]
   return (layer) => ({
-    length: PAST,
-    keys: graph.input(`keys.${layer}`, 'float32', shape),
-    values: graph.input(`values.${layer}`, 'float32', shape),
-    bias: windowOf(spec, layer) === undefined ? bias : near,
+    own: {
+      length: PAST,
+      keys: graph.input(`keys.${layer}`, 'float32', own!),
+      values: graph.input(`values.${layer}`, 'float32', own!),
+      bias: pastBias(layer),
+    },
+    shared: {
+      ...{ length: SHARED, rows: PROMPTS, seats: SEATS, members, places },
+      keys: graph.input(`sharedKeys.${layer}`, 'float32', shared!),
+      values: graph.input(`sharedValues.${layer}`, 'float32', shared!),
+      bias: sharedBias(layer),
+    },
   })
 }

@@ -1,13 +1,14 @@
-// A KV cache in the host's memory. A step reads keys and values in place and returns only those of the new tokens,
-// which are then written into the cache. Nothing else is copied.
+// A KV cache in the host's memory: a table of prompts, and what each sequence has written, which grows. A step reads keys
+// and values in place and returns only those of the new tokens, which are then written into the cache.
 
 import type { DecoderSpec } from '../../decoder.ts'
 import { createCacheMask, fedPositions, localBias } from '../../decoding/cache-mask.ts'
 import type { CacheSize, PromptTokens, ReadPrompt, SequenceCache } from '../../decoding/sequence-cache.ts'
 import type { Feeds } from '../runtime/runtime.ts'
 import type { KeptSequences, Piece } from './kept.ts'
+import { createPromptTable } from './prompt-table.ts'
 import { graphFor, type ReadingParts, readBeginning, readPrompts, takeUnlike } from './reading.ts'
-import { copyPieces, cutRow, freeArrays, lengthOf, type Rows } from './rows.ts'
+import { cutRow, freeArrays, lengthOf, type Rows } from './rows.ts'
 
 interface HostPrompt extends ReadPrompt {
   pieces: readonly Piece[]
@@ -19,77 +20,87 @@ interface CacheParts extends ReadingParts {
 
 type Model = { spec: DecoderSpec }
 
+/** Room for written tokens is a multiple of this, and grows by this factor. A step takes time for all of it. */
+const STRIDE = 32
+const GROWTH = 1.25
+
 export function createHostCache({ spec, ...size }: Model & CacheSize, parts: CacheParts): SequenceCache {
   const { layers, kvHeads, headWidth } = spec
   const { kept } = parts
-  const mask = createCacheMask(size)
-  const layerSize = size.slots * kvHeads * size.capacity * headWidth
+  let { capacity } = size
+  const mask = createCacheMask({ slots: size.slots, capacity: STRIDE })
+  const layerSize = size.slots * kvHeads * STRIDE * headWidth
   const makeLayers = (): Float32Array[] => Array.from({ length: layers }, () => new Float32Array(layerSize))
-  const rows: Rows = { capacity: size.capacity, keys: makeLayers(), values: makeLayers() }
-  /** The keys and values of each slot's prompt. */
-  let pieces: (readonly Piece[])[] = []
+  const rows: Rows = { capacity: STRIDE, keys: makeLayers(), values: makeLayers() }
+  const prompts = createPromptTable(spec, size.slots)
   const feeds: Feeds = { ...parts.weights }
+  const resize = (kept: readonly number[], slots: number, room: number): void => {
+    resizeRows(rows, kept, { slots, capacity: room }, spec)
+    mask.resize(kept, { slots, capacity: room })
+  }
 
   return {
     get slots() {
       return mask.slots
     },
     get capacity() {
-      return mask.capacity
+      return capacity
     },
 
     read: (prompts) => readAll(prompts, spec, parts),
 
     async load(entries) {
-      for (const { slot, prompt } of entries) {
-        pieces[slot] = (prompt as HostPrompt).pieces
-        copyPieces(pieces[slot], rows, slot, spec)
-        mask.hold(slot, prompt.length)
-      }
+      prompts.load(entries.map(({ slot, prompt }) => ({ slot, pieces: (prompt as HostPrompt).pieces })))
+      for (const { slot } of entries) mask.hold(slot, 0)
     },
 
     keep(slot, tokens) {
-      const from = lengthOf(pieces[slot]!)
-      const written = cutRow(rows, slot, [from, tokens.length], spec)
-      kept.keep(tokens, [...pieces[slot]!, { stretch: written, used: written.length }])
+      const written = cutRow(rows, slot, [0, tokens.length - prompts.lengthOf(slot)], spec)
+      kept.keep(tokens, [...prompts.piecesOf(slot), { stretch: written, used: written.length }])
     },
 
     async decode(tokens, positions) {
-      const { slots, capacity, bias } = mask
+      const { slots } = mask
+      // Where each token comes among those that its sequence has written; negative in an empty slot.
+      const written = positions.map((position, slot) => position - prompts.lengthOf(slot))
+      const longest = Math.max(...written) + 1
+      if (longest > mask.capacity)
+        resize([...Array(slots).keys()], slots, STRIDE * Math.ceil((GROWTH * longest) / STRIDE))
       const graph = await graphFor(slots, spec, parts)
-      const near = localBias(spec, mask, positions)
-      Object.assign(feeds, {
+      const near = localBias(spec, mask, written)
+      Object.assign(feeds, prompts.feeds(positions), {
         tokens,
         positions: fedPositions(positions),
         last: Int32Array.from({ length: slots }, (_, row) => row),
-        pastBias: bias,
+        pastBias: mask.bias,
         ...(near && { localPastBias: near }),
       })
       for (let layer = 0; layer < layers; layer++) {
         feeds[`keys.${layer}`] = rows.keys[layer]!
         feeds[`values.${layer}`] = rows.values[layer]!
       }
-      const out = await graph.run(feeds, { batch: slots, length: 1, past: capacity })
+      const out = await graph.run(feeds, { batch: slots, length: 1, past: mask.capacity, ...prompts.sizes })
       positions.forEach((position, slot) => {
         if (position < 0) return
-        writeStep(rows, slot, position, out, spec)
-        mask.add(slot, position)
+        writeStep(rows, slot, written[slot]!, out, spec)
+        mask.add(slot, written[slot]!)
       })
       return out.logits!
     },
 
     clear(slot) {
-      pieces[slot] = []
+      prompts.clear(slot)
       mask.hold(slot, 0)
     },
 
-    async resize(kept, size) {
-      resizeRows(rows, kept, size, spec)
-      mask.resize(kept, size)
-      pieces = kept.map((from) => pieces[from]!)
+    async resize(kept, next) {
+      resize(kept, next.slots, mask.capacity)
+      prompts.resize(kept, next.slots)
+      capacity = next.capacity
     },
 
     close() {
+      prompts.close()
       freeArrays([...rows.keys, ...rows.values])
     },
   }

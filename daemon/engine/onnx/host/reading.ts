@@ -6,6 +6,7 @@ import { buildSampling } from '../decoder/sampling.ts'
 import type { Packing } from '../graph/ops.ts'
 import type { CompiledGraph, Data, Feeds, Runtime } from '../runtime/runtime.ts'
 import { type Piece, type Stretch, sharedLength, WORTHWHILE } from './kept.ts'
+import { createPromptTable } from './prompt-table.ts'
 import { copyPieces, cutRow, freeArrays, lengthOf, type Rows } from './rows.ts'
 
 /** With more rows, repacking the weights is cheap beside the product, and transposing its result costs more. */
@@ -118,8 +119,10 @@ async function readAlike(
   const pasts = prompts.map(({ past }) => past)
   const known = pastFeeds(pasts, length, spec)
   const graph = await graphFor(prompts.length * length, spec, parts)
-  const sizes = { batch: prompts.length, length, past: known.past }
-  const out = await graph.run({ ...parts.weights, ...feeds, ...known.feeds }, sizes)
+  const none = createPromptTable(spec, prompts.length)
+  const sizes = { batch: prompts.length, length, past: known.past, ...none.sizes }
+  const shared = none.feeds(new Int32Array(prompts.length))
+  const out = await graph.run({ ...parts.weights, ...feeds, ...known.feeds, ...shared }, sizes)
   freeArrays(known.arrays)
   const layersOf = (name: string): Float32Array[] =>
     Array.from({ length: layers }, (_, layer) => out[`${name}.${layer}`]!)

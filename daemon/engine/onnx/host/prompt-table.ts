@@ -1,0 +1,160 @@
+// The keys and values of the prompts that running sequences continue. A prompt is held once for up to eight of its
+// sequences, so that a step reads it once for all of them: with 64 rows most of a step's attention is to prompts.
+
+import type { DecoderSpec } from '../../decoder.ts'
+import { MASKED } from '../../decoding/cache-mask.ts'
+import type { Feeds } from '../runtime/runtime.ts'
+import type { Piece } from './kept.ts'
+import { copyPieces, freeArrays, lengthOf, type Rows } from './rows.ts'
+
+/** Sequences that may share a row of the table. */
+const SHARING = [8, 4, 2, 1]
+/** A row's tokens are a multiple of this, so that few different sizes occur. */
+const STRIDE = 32
+
+type Pieces = readonly Piece[]
+
+export interface PromptTable {
+  /** Tokens of a slot's prompt; 0 of an empty one. */
+  lengthOf(slot: number): number
+  piecesOf(slot: number): Pieces
+  /** Puts prompts into slots. Equal ones must be the same array. */
+  load(entries: readonly { slot: number; pieces: Pieces }[]): void
+  clear(slot: number): void
+  /** Continues with only these slots, in this order. */
+  resize(kept: readonly number[], slots: number): void
+  /** What the sampling graph takes of prompts, for tokens at these positions. */
+  feeds(positions: Int32Array): Feeds
+  readonly sizes: { prompts: number; seats: number; shared: number }
+  close(): void
+}
+
+type Spec = Pick<DecoderSpec, 'layers' | 'kvHeads' | 'headWidth' | 'local'>
+
+export function createPromptTable(spec: Spec, slots: number): PromptTable {
+  let prompts: (Pieces | undefined)[] = new Array(slots).fill(undefined)
+  let table = createRows(spec, { rows: 0, seats: 1, length: 0 })
+  let bias = new Float32Array()
+
+  /** Finds a seat in a row of this prompt, or in an empty row. */
+  const sit = (slot: number, pieces: Pieces): boolean => {
+    const seat = table.seatFor(pieces)
+    if (seat === undefined) return false
+    table.slotAt[seat] = slot
+    return true
+  }
+  const rebuild = (): void => {
+    const live = prompts.filter((one) => one !== undefined)
+    table.close()
+    table = createRows(spec, sizesFor(live))
+    prompts.forEach((pieces, slot) => {
+      if (pieces) sit(slot, pieces)
+    })
+  }
+  const updateBias = (): void => {
+    const { length } = table
+    bias = new Float32Array(prompts.length * length).fill(MASKED)
+    prompts.forEach((pieces, slot) => {
+      if (pieces) bias.fill(0, slot * length, slot * length + lengthOf(pieces))
+    })
+  }
+  return {
+    lengthOf: (slot) => lengthOf(prompts[slot] ?? []),
+    piecesOf: (slot) => prompts[slot] ?? [],
+    load(entries) {
+      for (const { slot, pieces } of entries) prompts[slot] = pieces
+      if (!entries.every(({ slot, pieces }) => sit(slot, pieces))) rebuild()
+      updateBias()
+    },
+    clear(slot) {
+      prompts[slot] = undefined
+      const seat = table.slotAt.indexOf(slot)
+      if (seat >= 0) table.slotAt[seat] = -1
+    },
+    resize(kept, next) {
+      prompts = Array.from({ length: next }, (_, to) => prompts[kept[to] ?? -1])
+      rebuild()
+      updateBias()
+    },
+    feeds(positions) {
+      const places = new Int32Array(prompts.length)
+      table.slotAt.forEach((slot, seat) => {
+        if (slot >= 0) places[slot] = seat
+      })
+      return {
+        ...table.feeds,
+        ...{ members: table.slotAt.map((slot) => Math.max(0, slot)), places, sharedBias: bias },
+        ...(spec.local && { localSharedBias: nearBias(bias, table.length, positions, spec.local.window) }),
+      }
+    },
+    get sizes() {
+      return { prompts: table.rows, seats: table.seats, shared: table.length }
+    },
+    close: () => table.close(),
+  }
+}
+
+/** Masks the tokens outside the sliding window as well. */
+function nearBias(bias: Float32Array, length: number, positions: Int32Array, window: number): Float32Array {
+  const near = bias.slice()
+  positions.forEach((position, slot) => {
+    const oldest = Math.min(length, Math.max(0, position - window + 1))
+    near.fill(MASKED, slot * length, slot * length + oldest)
+  })
+  return near
+}
+
+interface TableSizes {
+  rows: number
+  /** Of each row. */
+  seats: number
+  length: number
+}
+
+/** As many seats a row as leave at most half of all empty. */
+function sizesFor(live: readonly Pieces[]): TableSizes {
+  const counts = [...Map.groupBy(live, (pieces) => pieces).values()].map((same) => same.length)
+  const rowsWith = (seats: number): number => counts.reduce((sum, count) => sum + Math.ceil(count / seats), 0)
+  const seats = SHARING.find((seats) => rowsWith(seats) * seats <= 2 * live.length)!
+  const longest = Math.max(0, ...live.map(lengthOf))
+  return { rows: rowsWith(seats), seats, length: STRIDE * Math.ceil(longest / STRIDE) }
+}
+
+interface TableRows extends TableSizes {
+  /** The slot of each seat, row by row; -1 if it is free. */
+  slotAt: Int32Array
+  /** A free seat for this prompt, which is in the table then; undefined if there is none. */
+  seatFor(pieces: Pieces): number | undefined
+  feeds: Feeds
+  close(): void
+}
+
+function createRows(spec: Spec, { rows, seats, length }: TableSizes): TableRows {
+  const count = Math.max(1, rows)
+  const size = count * spec.kvHeads * length * spec.headWidth
+  const make = (): Float32Array[] => Array.from({ length: spec.layers }, () => new Float32Array(size))
+  const held: Rows = { capacity: length, keys: make(), values: make() }
+  const slotAt = new Int32Array(count * seats).fill(-1)
+  const promptOf: (Pieces | undefined)[] = new Array(count).fill(undefined)
+  const seatsOf = (row: number): Int32Array => slotAt.subarray(row * seats, (row + 1) * seats)
+  const feeds: Feeds = {}
+  for (let layer = 0; layer < spec.layers; layer++) {
+    feeds[`sharedKeys.${layer}`] = held.keys[layer]!
+    feeds[`sharedValues.${layer}`] = held.values[layer]!
+  }
+  return {
+    ...{ rows: count, seats, length, slotAt, feeds },
+    seatFor(pieces) {
+      let row = promptOf.findIndex((one, row) => one === pieces && seatsOf(row).includes(-1))
+      if (row < 0 && lengthOf(pieces) <= length) {
+        row = promptOf.findIndex((_, row) => seatsOf(row).every((slot) => slot < 0))
+        if (row >= 0) {
+          promptOf[row] = pieces
+          copyPieces(pieces, held, row, spec)
+        }
+      }
+      return row < 0 ? undefined : row * seats + seatsOf(row).indexOf(-1)
+    },
+    close: () => freeArrays([...held.keys, ...held.values]),
+  }
+}
