@@ -64,8 +64,13 @@ export function createHostCache({ spec, ...size }: Model & CacheSize, parts: Cac
       // Where each token comes among those that its sequence has written; negative in an empty slot.
       const written = positions.map((position, slot) => position - prompts.lengthOf(slot))
       const longest = Math.max(...written) + 1
-      if (longest > mask.capacity)
-        resize([...Array(slots).keys()], slots, STRIDE * Math.ceil((GROWTH * longest) / STRIDE))
+      if (longest > mask.capacity) {
+        const most = Math.max(
+          ...written.map((index, slot) => (index < 0 ? 0 : capacity - prompts.lengthOf(slot))),
+        )
+        const room = STRIDE * Math.ceil((GROWTH * longest) / STRIDE)
+        resize([...Array(slots).keys()], slots, Math.max(longest, Math.min(room, most)))
+      }
       const graph = await graphFor(slots, spec, parts)
       const near = localBias(spec, mask, written)
       Object.assign(feeds, prompts.feeds(positions), {
