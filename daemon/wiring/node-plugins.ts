@@ -74,7 +74,6 @@ export async function loadOtherModels(
     const bytes = roleMemory(withAdapter(loaded.spec, training.method === 'lora' ? adapter : undefined), {
       prompt: loaded.spec.contextLength >> 1,
       completion: model.max_completion_tokens,
-      groupSize: rollout.group_size,
       slots: rollout.group_size,
       microBatchTokens: engine.micro_batch_tokens || 512,
       checkpointing: false,

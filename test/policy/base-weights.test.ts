@@ -143,7 +143,7 @@ test('the plan keeps weights as F32 if that fits well, else as a quantized file 
       adapter: { rank: 16, alpha: 32, targets: ADAPTER_TARGETS },
       microBatchTokens: 0,
       budget,
-      work: { prompt: 200, completion: 96, groupSize: 8, mixes: false },
+      work: { prompt: 200, completion: 96, mixes: false },
       base: { asked, bytes: (precision) => bytesIn(tensors as never, SPEC, precision) },
       ...rest,
     }

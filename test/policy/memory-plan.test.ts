@@ -29,7 +29,7 @@ const WISH: Wish = {
   adapter: { rank: 16, alpha: 32, targets: ADAPTER_TARGETS },
   microBatchTokens: 0,
   budget: 20e9,
-  work: { prompt: 200, completion: 96, groupSize: 8, mixes: true },
+  work: { prompt: 200, completion: 96, mixes: true },
 }
 const plan = (change: Partial<Wish>) => planMemory('org/model', SPEC, { ...WISH, ...change })
 
@@ -146,13 +146,13 @@ describe('the plan is never below what was measured, and little above', () => {
     }) as DecoderSpec
   const [small, large] = [shape([8000, 256, 10, 8, 4, 32, 704]), shape([32_000, 512, 16, 8, 4, 64, 1408])]
   const smol = shape([49_152, 576, 30, 9, 3, 64, 1536])
-  const group = { prompt: 65, groupSize: 10, mixes: true, checkpointing: false }
-  const blocks = { groupSize: 8, slots: 8, microBatchTokens: 512, mixes: false, checkpointing: true }
+  const group = { prompt: 65, mixes: true, checkpointing: false }
+  const blocks = { slots: 8, microBatchTokens: 512, mixes: false, checkpointing: true }
   const baseBytes = { all: 98e6, blocks: 98e6 }
   // MB: scripts/bench/models/memory-plan.ts and base-precision.ts.
   test.each([
     ['10M-lora', 690, small, { ...group, completion: 96, slots: 32, microBatchTokens: 1024 }],
-    ['60M-lora', 800, large, { ...group, completion: 32, groupSize: 6, slots: 8, microBatchTokens: 256 }],
+    ['60M-lora', 800, large, { ...group, completion: 32, slots: 8, microBatchTokens: 256 }],
     ['SmolLM2, 512 + 512', 1433, smol, { ...blocks, prompt: 512, completion: 512, baseBytes }],
     ['SmolLM2, 64 + 1024', 1511, smol, { ...blocks, prompt: 64, completion: 1024, baseBytes }],
     ['SmolLM2, kept', 1641, smol, { ...blocks, prompt: 64, completion: 64, checkpointing: false, baseBytes }],
@@ -186,7 +186,6 @@ test('a home goes on as it began', () => {
   const config: TrainingConfig = {
     model: { max_completion_tokens: 96 },
     engine: { memory_gb: 4, micro_batch_tokens: 0 },
-    rollout: { group_size: 8 },
     training: { method: 'auto', lora_rank: 8, lora_alpha: 16, max_peer_groups: 0 },
     swarm: { enabled: true },
     agents: { max_tokens: 0 },
@@ -224,7 +223,6 @@ test('conversations are planned for 2048 tokens, or the model’s context if tha
       config: {
         model: { max_completion_tokens: 96 },
         engine: { memory_gb: 4, micro_batch_tokens: 0 },
-        rollout: { group_size: 8 },
         training: { method: 'auto', lora_rank: 8, lora_alpha: 16, max_peer_groups: 0 },
         swarm: { enabled: true },
         agents: { ...(isOn && { listen: 'a:1' }), max_tokens },

@@ -16,8 +16,6 @@ export interface Work {
   /** Most tokens of a prompt and of a completion. */
   prompt: number
   completion: number
-  /** Rollouts per prompt. */
-  groupSize: number
   /** Sequences decoded side by side. */
   slots: number
   /** Most tokens of a micro-batch. A single sequence may have more. */
@@ -140,7 +138,7 @@ export function teacherMemory(
   { base, prompt, completion }: Pick<Work, 'prompt' | 'completion'> & { base: BaseBytes },
 ): number {
   const frozen = withAdapter(spec, NO_ADAPTER)
-  const work: Work = { ...TEACHER_ENGINE, prompt, completion, groupSize: 1, mixes: false }
+  const work: Work = { ...TEACHER_ENGINE, prompt, completion, mixes: false }
   return baseMemory(base) + activations(frozen, work) + cache(frozen, work)
 }
 

@@ -16,7 +16,6 @@ export interface TrainingConfig {
     micro_batch_tokens: number
     base_precision?: 'auto' | Exclude<BasePrecision, 'file'>
   }
-  rollout: { group_size: number }
   training: { method: Wish['method']; lora_rank: number; lora_alpha: number; max_peer_groups: number }
   swarm: { enabled: boolean }
   agents: { listen?: string | undefined; max_tokens: number }
@@ -66,7 +65,7 @@ export function wishOf({
   teachers = 0,
   baseBytes,
 }: WishParts): Wish {
-  const { training, engine, model, rollout, swarm } = config
+  const { training, engine, model, swarm } = config
   const asked = training.method
   const had = checkpoint && (checkpoint.adapter ? 'lora' : 'full')
   if (had && asked !== 'auto' && asked !== had) {
@@ -100,7 +99,6 @@ export function wishOf({
     work: {
       prompt: promptTokens(questions, tokenizer),
       completion: model.max_completion_tokens,
-      groupSize: rollout.group_size,
       mixes: swarm.enabled && training.max_peer_groups > 0,
       ...(roles > 0 ? { roles } : {}),
       ...(teachersWrite ? { teachersWrite } : {}),

@@ -5,8 +5,9 @@
 //   npm install --prefix FOLDER node-llama-cpp
 //   node --import tsx scripts/bench/engine/decode.ts --model FILE [--llama FOLDER [--f32 COPY.gguf]] [--batches 1,8,32]
 //     [--prompt 64] [--new 24] [--read 256] [--rounds 2] [--threads 1] [--bases f32,file,q8,q4] [--rank 0]
-//     [--beside CHECKOUT]
+//     [--group 8] [--beside CHECKOUT]
 //
+// --group: sequences of each prompt in Waggle; all by default.
 // --read: tokens of a prompt whose reading is measured; 0 leaves that out. --bases: how frozen weights are kept, one
 // contender each. `file` takes the file as it is; `q8` and `q4` round the F32 copy, if there is one. --rank: of an adapter on
 // all matrices, which llama.cpp then has as well, in a turn of its own. 0 is an adapter of rank 1 on one kind of matrix,
@@ -53,6 +54,7 @@ const { values: flags } = parseArgs({
     threads: { type: 'string', default: '1' },
     bases: { type: 'string', default: 'f32' },
     rank: { type: 'string', default: '0' },
+    group: { type: 'string' },
     beside: { type: 'string' },
   },
 })
@@ -139,11 +141,12 @@ async function waggle(base: BasePrecision, checkout: string): Promise<Contender>
   const weights = random?.weights ?? (await loadDecoderAs(source, { disk }, base)).weights
   await core.open({ spec: { ...spec, adapter }, weights: { ...weights, ...adapterWeights } })
   let last: Sample[] = []
-  const tokensOf = (length: number): Int32Array =>
-    Int32Array.from({ length }, (_, i) => token(i) % spec.vocabulary)
-  const tokens = tokensOf(prompt)
-  const seconds = async (batch: number, maxNewTokens: number, of = tokens): Promise<number> => {
-    const samples = Array.from({ length: batch }, (_, seed) => ({ prompt: of, seed }))
+  const tokensOf = (length: number, group = 0): Int32Array =>
+    Int32Array.from({ length }, (_, i) => token(i + 31 * group) % spec.vocabulary)
+  const promptOf = (seed: number): Int32Array =>
+    tokensOf(prompt, Math.floor(seed / Number(flags.group ?? seed + 1)))
+  const seconds = async (batch: number, maxNewTokens: number, of = promptOf): Promise<number> => {
+    const samples = Array.from({ length: batch }, (_, seed) => ({ prompt: of(seed), seed }))
     const started = processorSeconds()
     last = await core.generate({ samples, maxNewTokens, temperature: 1, stopTokens: [], slots: batch })
     return processorSeconds() - started
@@ -152,13 +155,13 @@ async function waggle(base: BasePrecision, checkout: string): Promise<Contender>
   return {
     name: `Waggle ${base}${checkout === here ? '' : ' beside'}`,
     async mismatch() {
-      const sequences = last.map((sample) => ({ conditioning: tokens, completion: sample.tokens }))
+      const sequences = last.map((sample, i) => ({ conditioning: promptOf(i), completion: sample.tokens }))
       const scores = await core.score({ sequences, temperature: 1 })
       const flat = (all: readonly { logprobs: Float32Array }[]) =>
         all.flatMap(({ logprobs }) => [...logprobs])
       return mismatchOf(flat(last), flat(scores))
     },
-    read: () => seconds(1, 1, tokensOf(toRead)),
+    read: () => seconds(1, 1, () => tokensOf(toRead)),
     async decode(batch) {
       // The first token comes from reading the prompt.
       const [read, all] = [await seconds(batch, 1), await seconds(batch, 1 + fresh)]

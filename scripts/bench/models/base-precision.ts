@@ -84,8 +84,9 @@ const { values: flags } = parseArgs({
     json: { type: 'boolean', default: false },
   },
 })
+const rows = Number(flags.rows)
 const work = {
-  ...{ prompt: Number(flags.prompt), completion: Number(flags.completion), groupSize: Number(flags.rows) },
+  ...{ prompt: Number(flags.prompt), completion: Number(flags.completion) },
   mixes: false,
 }
 /** Most tokens that are written of each completion. */
@@ -153,7 +154,7 @@ function settingsFor(spec: DecoderSpec, adapter: AdapterSpec, bytes: BaseBytes |
   if (flags.memory === undefined)
     return {
       ...{ microBatchTokens: Number(flags.micro), checkpointing: !flags.keep },
-      ...{ packs: !flags.unpacked, slots: work.groupSize },
+      ...{ packs: !flags.unpacked, slots: rows },
     }
   return planMemory('', spec, {
     ...{ method: 'lora', adapter, microBatchTokens: 0, budget: Number(flags.memory) * 1e9, work },
@@ -182,14 +183,14 @@ async function measured(name: string, precision: Precision): Promise<Measured> {
   const policy = await openPolicy({ model, adapter, slots }, { sampler, trainer })
   const someTokens = (length: number) =>
     Int32Array.from({ length }, () => Math.floor(random() * spec.vocabulary))
-  const { completion, groupSize } = work
+  const { completion } = work
   const prompt = someTokens(work.prompt)
   const fresh = Math.min(completion, WRITTEN)
   const begun = someTokens(work.prompt + completion - fresh)
   const started = processorSeconds()
   const write = () =>
     policy.sampler.generate({
-      samples: Array.from({ length: groupSize }, (_, seed) => ({ prompt: begun, seed })),
+      samples: Array.from({ length: rows }, (_, seed) => ({ prompt: begun, seed })),
       maxNewTokens: fresh,
       temperature: 1,
       stopTokens: [],
@@ -198,7 +199,7 @@ async function measured(name: string, precision: Precision): Promise<Measured> {
   const wrote = processorSeconds()
   const writingPeak = peakBytes()
   // Of different lengths, as answers are.
-  const sequences = Array.from({ length: Number(flags.trained ?? groupSize) }, (_, i) => ({
+  const sequences = Array.from({ length: Number(flags.trained ?? rows) }, (_, i) => ({
     ...{ conditioning: prompt, completion: someTokens(completion - i) },
     columns: { advantage: i % 2 === 0 ? 1 : -1 },
   }))

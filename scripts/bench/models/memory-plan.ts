@@ -60,7 +60,7 @@ const SIZES: Record<string, DecoderSpec> = {
   '60M': decoder(32_000, 512, 16, 8, 4, 1408),
 }
 /** Two groups fill a micro-batch of 3M, one those of the others: the prompt without its last token, and the completions. */
-const WORK: Record<string, Omit<Work, 'checkpointing'>> = {
+const WORK: Record<string, Omit<Work, 'checkpointing'> & { groupSize: number }> = {
   '3M': { prompt: 65, completion: 96, groupSize: 10, slots: 64, microBatchTokens: 2048, mixes: true },
   '10M': { prompt: 65, completion: 96, groupSize: 10, slots: 32, microBatchTokens: 1024, mixes: true },
   '60M': { prompt: 65, completion: 32, groupSize: 6, slots: 8, microBatchTokens: 256, mixes: true },
@@ -69,7 +69,7 @@ const { values } = parseArgs({
   options: { only: { type: 'string' }, child: { type: 'string' }, json: { type: 'boolean', default: false } },
 })
 
-function caseOf(name: string): { spec: DecoderSpec; work: Work } {
+function caseOf(name: string): { spec: DecoderSpec; work: Work & { groupSize: number } } {
   const [size, method] = name.split('-') as [string, string]
   const base = SIZES[size]!
   const work = { ...WORK[size]!, checkpointing: name.endsWith('-again') }

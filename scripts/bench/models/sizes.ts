@@ -38,7 +38,7 @@ function shape(
   return { vocabulary, width, layers, heads, kvHeads, feedForward }
 }
 
-const WORK: Wish['work'] = { prompt: 128, completion: 256, groupSize: 8, mixes: true }
+const WORK: Wish['work'] = { prompt: 128, completion: 256, mixes: true }
 
 /** `q4`: an adapter on frozen weights of 4 bits. */
 type Method = 'full' | 'lora' | 'q4'
