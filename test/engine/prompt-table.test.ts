@@ -1,20 +1,22 @@
 // Prompts of running sequences: which of them share keys and values.
 
 import { expect, test } from 'vitest'
+import { createCore } from '../../daemon/engine/onnx/core.ts'
 import type { Piece } from '../../daemon/engine/onnx/host/kept.ts'
 import { createPromptTable, type PromptTable } from '../../daemon/engine/onnx/host/prompt-table.ts'
-import { SPEC } from './model.ts'
+import { expectSame } from '../conformance/engine-cases.ts'
+import { randomTokens, randomWeights, SPEC } from './model.ts'
 
 const width = SPEC.kvHeads * SPEC.headWidth
 
-/** A prompt whose keys are all `mark`. */
-function promptOf(mark: number, length = 5): readonly Piece[] {
+/** A prompt whose keys are all `mark`, long enough to be shared by two. */
+function promptOf(mark: number, length = 500): readonly Piece[] {
   const layer = (): Float32Array => new Float32Array(length * width).fill(mark)
   const layers = (): Float32Array[] => Array.from({ length: SPEC.layers }, layer)
   return [{ stretch: { length, keys: layers(), values: layers() }, used: length }]
 }
 
-/** The mark of the prompt that each slot attends to. */
+/** The mark of the prompt that each slot attends to in the table. */
 function marksOf(table: PromptTable, slots: number): (number | undefined)[] {
   const { seats, shared } = table.sizes
   const feeds = table.feeds(new Int32Array(slots))
@@ -44,48 +46,81 @@ test('more sequences of a prompt than a row has seats take another row', () => {
   expect(marksOf(table, 9)).toEqual(Array(9).fill(1))
 })
 
-test('few seats stay empty: where hardly anybody shares, rows have fewer', () => {
+test('a prompt of one sequence, or a short one, is not in the table', () => {
+  const table = createPromptTable(SPEC, 4)
+  table.load(entriesOf([promptOf(1), promptOf(2), ...times(2, promptOf(3, 100))]))
+  expect(marksOf(table, 4)).toEqual(Array(4).fill(undefined))
+  expect(table.sizes.shared).toBe(0)
+})
+
+test('few seats stay empty: where few share a prompt, rows have fewer', () => {
   const table = createPromptTable(SPEC, 16)
-  table.load(entriesOf([...times(8, promptOf(0)), ...Array.from({ length: 8 }, (_, i) => promptOf(i + 1))]))
-  expect(table.sizes).toMatchObject({ prompts: 12, seats: 2 })
-  expect(marksOf(table, 16)).toEqual([...Array(8).fill(0), 1, 2, 3, 4, 5, 6, 7, 8])
+  const pairs = [1, 2, 3, 4].flatMap((mark) => times(2, promptOf(mark)))
+  table.load(entriesOf([...times(8, promptOf(0)), ...pairs]))
+  expect(table.sizes).toMatchObject({ prompts: 6, seats: 4 })
+  expect(marksOf(table, 16)).toEqual([...Array(8).fill(0), 1, 1, 2, 2, 3, 3, 4, 4])
 })
 
 test('a sequence that starts later sits down where its prompt is, and another prompt where nobody is left', () => {
   const table = createPromptTable(SPEC, 4)
-  const [one, two, three] = [promptOf(1), promptOf(2), promptOf(3, 7)]
+  const [one, two, three] = [promptOf(1), promptOf(2), promptOf(3, 501)]
   table.load(entriesOf([one, one, two, two]))
   const before = table.feeds(new Int32Array(4))['sharedKeys.0']
   table.clear(1)
   table.load([{ slot: 1, pieces: one }])
   table.clear(2)
   table.clear(3)
-  table.load([{ slot: 2, pieces: three }])
-  expect(marksOf(table, 4)).toEqual([1, 1, 3, undefined])
+  table.load(entriesOf([three, three], 2))
+  expect(marksOf(table, 4)).toEqual([1, 1, 3, 3])
   expect(table.feeds(new Int32Array(4))['sharedKeys.0']).toBe(before)
 })
 
 test('a longer prompt than the table has room for makes it longer', () => {
-  const table = createPromptTable(SPEC, 2)
-  table.load(entriesOf([promptOf(1)]))
-  expect(table.sizes.shared).toBe(32)
-  table.load([{ slot: 1, pieces: promptOf(2, 33) }])
-  expect(table.sizes.shared).toBe(64)
-  expect(marksOf(table, 2)).toEqual([1, 2])
-  const bias = table.feeds(new Int32Array(2)).sharedBias as Float32Array
-  expect([bias[4], bias[5]! < -1e8, bias[64 + 32], bias[64 + 33]! < -1e8]).toEqual([0, true, 0, true])
+  const table = createPromptTable(SPEC, 4)
+  table.load(entriesOf(times(2, promptOf(1))))
+  expect(table.sizes.shared).toBe(512)
+  table.load(entriesOf(times(2, promptOf(2, 513)), 2))
+  expect(table.sizes.shared).toBe(544)
+  expect(marksOf(table, 4)).toEqual([1, 1, 2, 2])
+  const bias = table.feeds(new Int32Array(4)).sharedBias as Float32Array
+  const at = (slot: number, token: number): boolean => bias[slot * 544 + token] === 0
+  expect([at(0, 499), at(0, 500), at(2, 512), at(2, 513)]).toEqual([true, false, true, false])
 })
 
 test('slots that are kept keep their prompts', () => {
   const table = createPromptTable(SPEC, 4)
-  table.load(entriesOf([promptOf(1), promptOf(2), promptOf(3), promptOf(4)]))
+  const [one, two] = [promptOf(1), promptOf(2)]
+  table.load(entriesOf([one, one, two, two]))
   table.resize([3, 1], 3)
-  expect(marksOf(table, 3)).toEqual([4, 2, undefined])
+  expect(marksOf(table, 3)).toEqual([2, 1, undefined])
 })
 
 test('with a sliding window, tokens before it are masked', () => {
-  const table = createPromptTable({ ...SPEC, local: { window: 3, layers: [0] } }, 1)
-  table.load(entriesOf([promptOf(1)]))
-  const near = table.feeds(Int32Array.of(6)).localSharedBias as Float32Array
-  expect([...near.subarray(0, 5)].map((bias) => bias === 0)).toEqual([false, false, false, false, true])
+  const table = createPromptTable({ ...SPEC, local: { window: 3, layers: [0] } }, 2)
+  table.load(entriesOf(times(2, promptOf(1))))
+  const near = table.feeds(Int32Array.of(501, 500)).localSharedBias as Float32Array
+  const open = (slot: number) => [497, 498, 499, 500].filter((token) => near[slot * 512 + token] === 0)
+  expect([open(0), open(1)]).toEqual([[499], [498, 499]])
+})
+
+test.each([
+  ['full attention', {}],
+  ['a sliding window', { local: { window: 70, layers: [0] } }],
+])('with %s, sequences that share prompts write what each writes alone', async (_, more) => {
+  const spec = { ...SPEC, contextLength: 256, ...more }
+  const core = createCore({ threads: 1, now: () => 0 })
+  await core.open({ spec, weights: randomWeights(spec, 1) })
+  const prompts = [0, 1, 2].map((i) => randomTokens(spec, 60 + 20 * i, i))
+  // Eleven of each prompt but the last, in eight slots: sequences that end leave a seat to those that wait.
+  const samples = Array.from({ length: 23 }, (_, seed) => ({
+    ...{ prompt: prompts[Math.floor(seed / 11)]!, seed },
+    maxNewTokens: 3 + ((7 * seed) % 50),
+  }))
+  const request = { maxNewTokens: 50, temperature: 1, stopTokens: [], slots: 8 }
+  const together = await core.generate({ ...request, samples })
+  for (const [i, sample] of samples.entries()) {
+    const [alone] = await core.generate({ ...request, samples: [sample] })
+    expectSame(together[i]!, alone!)
+  }
+  await core.close()
 })

@@ -112,8 +112,10 @@ interface Shared extends Earlier {
   seats: Dimension
   /** int32 [N * M]: the sequence in each seat. */
   members: Value
-  /** int32 [B]: the seat of each sequence. */
+  /** int32 [B]: the seat of each sequence; any for one without. */
   places: Value
+  /** [B]: 1 for a sequence with a seat, else 0. */
+  seated: Value
 }
 
 /** All that comes before a prefix. */
@@ -184,8 +186,9 @@ function withPast(
   const earlier = plus(shared.length, own.length)
   const all = plus(earlier, length)
   const weights = reshape(softmax(concat(scores, 3)), [batch, kvHeads, times(share, length), all])
+  const context = seated.back(matmul(seated.together(slice(weights, 3, 0, shared.length)), shared.values))
   return add(
-    seated.back(matmul(seated.together(slice(weights, 3, 0, shared.length)), shared.values)),
+    mul(context, reshape(shared.seated, [batch, 1, 1, 1])),
     add(
       matmul(slice(weights, 3, shared.length, earlier), own.values),
       matmul(slice(weights, 3, earlier, all), values),

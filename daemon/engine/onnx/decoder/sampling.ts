@@ -42,7 +42,7 @@ interface SamplingOptions extends Pick<StoredOptions, 'packing'> {
  * negative number elsewhere); and `localPastBias`, the same for the layers of a model with sliding windows. In the same
  * way `sharedKeys.i`, `sharedValues.i` [N, kvHeads, S, headWidth], `sharedBias` and `localSharedBias` [B, T, S];
  * `members` int32 [N * M] (the sequence in each of the M seats of a row; any in a free one), `places` int32 [B] (the seat
- * of each sequence).
+ * of each sequence; any for one without) and `seated` [B] (1 for one with a seat, else 0).
  */
 export function buildSampling(spec: DecoderSpec, { hasPast, ...stored }: SamplingOptions): Graph {
   const [batch, length] = [BATCH, LENGTH]
@@ -83,6 +83,7 @@ function declarePast(graph: Graph, spec: DecoderSpec): (layer: number) => Past {
   const [pastBias, sharedBias] = [biasesOf('past', PAST), biasesOf('shared', SHARED)]
   const members = graph.input('members', 'int32', [times(PROMPTS, SEATS)])
   const places = graph.input('places', 'int32', [BATCH])
+  const seated = graph.input('seated', 'float32', [BATCH])
   const [own, shared] = [
     [BATCH, kvHeads, PAST, headWidth],
     [PROMPTS, kvHeads, SHARED, headWidth],
@@ -95,7 +96,7 @@ function declarePast(graph: Graph, spec: DecoderSpec): (layer: number) => Past {
       bias: pastBias(layer),
     },
     shared: {
-      ...{ length: SHARED, rows: PROMPTS, seats: SEATS, members, places },
+      ...{ length: SHARED, rows: PROMPTS, seats: SEATS, members, places, seated },
       keys: graph.input(`sharedKeys.${layer}`, 'float32', shared!),
       values: graph.input(`sharedValues.${layer}`, 'float32', shared!),
       bias: sharedBias(layer),

@@ -1,5 +1,5 @@
-// A KV cache in the host's memory: a table of prompts, and what each sequence has written, which grows. A step reads keys
-// and values in place and returns only those of the new tokens, which are then written into the cache.
+// A KV cache in the host's memory: a row of each sequence, which grows, and a table of the prompts that several share. A
+// step reads keys and values in place and returns only those of the new tokens, which are then written into the cache.
 
 import type { DecoderSpec } from '../../decoder.ts'
 import { createCacheMask, fedPositions, localBias } from '../../decoding/cache-mask.ts'
@@ -8,7 +8,7 @@ import type { Feeds } from '../runtime/runtime.ts'
 import type { KeptSequences, Piece } from './kept.ts'
 import { createPromptTable } from './prompt-table.ts'
 import { graphFor, type ReadingParts, readBeginning, readPrompts, takeUnlike } from './reading.ts'
-import { cutRow, freeArrays, lengthOf, type Rows } from './rows.ts'
+import { copyPieces, cutRow, freeArrays, lengthOf, type Rows } from './rows.ts'
 
 interface HostPrompt extends ReadPrompt {
   pieces: readonly Piece[]
@@ -20,9 +20,10 @@ interface CacheParts extends ReadingParts {
 
 type Model = { spec: DecoderSpec }
 
-/** Room for written tokens is a multiple of this, and grows by this factor. A step takes time for all of it. */
+/** The tokens of a row are a multiple of this, and grow by this factor. A step takes time for all of them. */
 const STRIDE = 32
 const GROWTH = 1.25
+const roomFor = (tokens: number): number => STRIDE * Math.max(1, Math.ceil(tokens / STRIDE))
 
 export function createHostCache({ spec, ...size }: Model & CacheSize, parts: CacheParts): SequenceCache {
   const { layers, kvHeads, headWidth } = spec
@@ -33,10 +34,18 @@ export function createHostCache({ spec, ...size }: Model & CacheSize, parts: Cac
   const makeLayers = (): Float32Array[] => Array.from({ length: layers }, () => new Float32Array(layerSize))
   const rows: Rows = { capacity: STRIDE, keys: makeLayers(), values: makeLayers() }
   const prompts = createPromptTable(spec, size.slots)
+  let pieces: (readonly Piece[])[] = []
+  /** Tokens in each slot's row: what it has written, and its prompt if that is not in the table. */
+  let held: number[] = new Array(size.slots).fill(0)
   const feeds: Feeds = { ...parts.weights }
-  const resize = (kept: readonly number[], slots: number, room: number): void => {
-    resizeRows(rows, kept, { slots, capacity: room }, spec)
-    mask.resize(kept, { slots, capacity: room })
+  const resize = (kept: readonly number[], to: CacheSize): void => {
+    resizeRows(rows, kept, to, spec)
+    mask.resize(kept, to)
+  }
+  const makeRoom = (tokens: number): void => {
+    if (tokens <= mask.capacity) return
+    const room = Math.max(tokens, Math.min(roomFor(GROWTH * tokens), capacity))
+    resize([...held.keys()], { slots: mask.slots, capacity: room })
   }
 
   return {
@@ -50,29 +59,28 @@ export function createHostCache({ spec, ...size }: Model & CacheSize, parts: Cac
     read: (prompts) => readAll(prompts, spec, parts),
 
     async load(entries) {
-      prompts.load(entries.map(({ slot, prompt }) => ({ slot, pieces: (prompt as HostPrompt).pieces })))
-      for (const { slot } of entries) mask.hold(slot, 0)
+      for (const { slot, prompt } of entries) pieces[slot] = (prompt as HostPrompt).pieces
+      prompts.load(entries.map(({ slot }) => ({ slot, pieces: pieces[slot]! })))
+      for (const { slot, prompt } of entries) held[slot] = prompts.lengthOf(slot) > 0 ? 0 : prompt.length
+      makeRoom(1 + Math.max(...held))
+      for (const { slot } of entries) {
+        if (held[slot]! > 0) copyPieces(pieces[slot]!, rows, slot, spec)
+        mask.hold(slot, held[slot]!)
+      }
     },
 
     keep(slot, tokens) {
-      const written = cutRow(rows, slot, [0, tokens.length - prompts.lengthOf(slot)], spec)
-      kept.keep(tokens, [...prompts.piecesOf(slot), { stretch: written, used: written.length }])
+      const before = prompts.lengthOf(slot)
+      const written = cutRow(rows, slot, [lengthOf(pieces[slot]!) - before, tokens.length - before], spec)
+      kept.keep(tokens, [...pieces[slot]!, { stretch: written, used: written.length }])
     },
 
     async decode(tokens, positions) {
       const { slots } = mask
-      // Where each token comes among those that its sequence has written; negative in an empty slot.
-      const written = positions.map((position, slot) => position - prompts.lengthOf(slot))
-      const longest = Math.max(...written) + 1
-      if (longest > mask.capacity) {
-        const most = Math.max(
-          ...written.map((index, slot) => (index < 0 ? 0 : capacity - prompts.lengthOf(slot))),
-        )
-        const room = STRIDE * Math.ceil((GROWTH * longest) / STRIDE)
-        resize([...Array(slots).keys()], slots, Math.max(longest, Math.min(room, most)))
-      }
+      const inRow = positions.map((position, slot) => position - prompts.lengthOf(slot))
+      makeRoom(1 + Math.max(...inRow))
       const graph = await graphFor(slots, spec, parts)
-      const near = localBias(spec, mask, written)
+      const near = localBias(spec, mask, inRow)
       Object.assign(feeds, prompts.feeds(positions), {
         tokens,
         positions: fedPositions(positions),
@@ -87,20 +95,27 @@ export function createHostCache({ spec, ...size }: Model & CacheSize, parts: Cac
       const out = await graph.run(feeds, { batch: slots, length: 1, past: mask.capacity, ...prompts.sizes })
       positions.forEach((position, slot) => {
         if (position < 0) return
-        writeStep(rows, slot, written[slot]!, out, spec)
-        mask.add(slot, written[slot]!)
+        const at = inRow[slot]!
+        writeStep(rows, slot, at, out, spec)
+        mask.add(slot, at)
+        held[slot] = at + 1
       })
       return out.logits!
     },
 
     clear(slot) {
       prompts.clear(slot)
+      pieces[slot] = []
+      held[slot] = 0
       mask.hold(slot, 0)
     },
 
     async resize(kept, next) {
-      resize(kept, next.slots, mask.capacity)
       prompts.resize(kept, next.slots)
+      const order = Array.from({ length: next.slots }, (_, to) => kept[to] ?? -1)
+      pieces = order.map((from) => pieces[from] ?? [])
+      held = order.map((from) => held[from] ?? 0)
+      resize(kept, { slots: next.slots, capacity: roomFor(1 + Math.max(...held)) })
       capacity = next.capacity
     },
 

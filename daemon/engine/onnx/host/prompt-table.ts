@@ -1,5 +1,5 @@
-// The keys and values of the prompts that running sequences continue. A prompt is held once for up to eight of its
-// sequences, so that a step reads it once for all of them: with 64 rows most of a step's attention is to prompts.
+// The keys and values of prompts that several running sequences continue, such as those of a group. Each is held once for
+// up to eight of them, so that a step reads it once for all.
 
 import type { DecoderSpec } from '../../decoder.ts'
 import { MASKED } from '../../decoding/cache-mask.ts'
@@ -12,13 +12,15 @@ const SHARING = [8, 4, 2, 1]
 /** A row's tokens are a multiple of this, so that few different sizes occur. */
 const STRIDE = 32
 
+/** A prompt is shared if this many of its tokens need not be read again for other sequences. Fewer save no time. */
+const WORTHWHILE = 400
+
 type Pieces = readonly Piece[]
 
 export interface PromptTable {
-  /** Tokens of a slot's prompt; 0 of an empty one. */
+  /** Tokens of a slot's prompt that are in the table: all or none. */
   lengthOf(slot: number): number
-  piecesOf(slot: number): Pieces
-  /** Puts prompts into slots. Equal ones must be the same array. */
+  /** Takes in those prompts that are worth sharing. Equal ones must be the same array. */
   load(entries: readonly { slot: number; pieces: Pieces }[]): void
   clear(slot: number): void
   /** Continues with only these slots, in this order. */
@@ -60,14 +62,20 @@ export function createPromptTable(spec: Spec, slots: number): PromptTable {
   }
   return {
     lengthOf: (slot) => lengthOf(prompts[slot] ?? []),
-    piecesOf: (slot) => prompts[slot] ?? [],
     load(entries) {
-      for (const { slot, pieces } of entries) prompts[slot] = pieces
-      if (!entries.every(({ slot, pieces }) => sit(slot, pieces))) rebuild()
+      const starting = Map.groupBy(entries, ({ pieces }) => pieces)
+      const taken = entries.filter(
+        ({ pieces }) =>
+          table.hasSeat(pieces) || (starting.get(pieces)!.length - 1) * lengthOf(pieces) >= WORTHWHILE,
+      )
+      if (taken.length === 0) return
+      for (const { slot, pieces } of taken) prompts[slot] = pieces
+      if (!taken.every(({ slot, pieces }) => sit(slot, pieces))) rebuild()
       updateBias()
     },
     clear(slot) {
       prompts[slot] = undefined
+      bias.fill(MASKED, slot * table.length, (slot + 1) * table.length)
       const seat = table.slotAt.indexOf(slot)
       if (seat >= 0) table.slotAt[seat] = -1
     },
@@ -77,13 +85,15 @@ export function createPromptTable(spec: Spec, slots: number): PromptTable {
       updateBias()
     },
     feeds(positions) {
-      const places = new Int32Array(prompts.length)
+      const [places, seated] = [new Int32Array(prompts.length), new Float32Array(prompts.length)]
       table.slotAt.forEach((slot, seat) => {
-        if (slot >= 0) places[slot] = seat
+        if (slot < 0) return
+        places[slot] = seat
+        seated[slot] = 1
       })
       return {
         ...table.feeds,
-        ...{ members: table.slotAt.map((slot) => Math.max(0, slot)), places, sharedBias: bias },
+        ...{ members: table.slotAt.map((slot) => Math.max(0, slot)), places, seated, sharedBias: bias },
         ...(spec.local && { localSharedBias: nearBias(bias, table.length, positions, spec.local.window) }),
       }
     },
@@ -123,6 +133,8 @@ function sizesFor(live: readonly Pieces[]): TableSizes {
 interface TableRows extends TableSizes {
   /** The slot of each seat, row by row; -1 if it is free. */
   slotAt: Int32Array
+  /** Whether a row of this prompt has a free seat. */
+  hasSeat(pieces: Pieces): boolean
   /** A free seat for this prompt, which is in the table then; undefined if there is none. */
   seatFor(pieces: Pieces): number | undefined
   feeds: Feeds
@@ -137,6 +149,8 @@ function createRows(spec: Spec, { rows, seats, length }: TableSizes): TableRows 
   const slotAt = new Int32Array(count * seats).fill(-1)
   const promptOf: (Pieces | undefined)[] = new Array(count).fill(undefined)
   const seatsOf = (row: number): Int32Array => slotAt.subarray(row * seats, (row + 1) * seats)
+  const rowOf = (pieces: Pieces): number =>
+    promptOf.findIndex((one, row) => one === pieces && seatsOf(row).includes(-1))
   const feeds: Feeds = {}
   for (let layer = 0; layer < spec.layers; layer++) {
     feeds[`sharedKeys.${layer}`] = held.keys[layer]!
@@ -144,8 +158,9 @@ function createRows(spec: Spec, { rows, seats, length }: TableSizes): TableRows 
   }
   return {
     ...{ rows: count, seats, length, slotAt, feeds },
+    hasSeat: (pieces) => rowOf(pieces) >= 0,
     seatFor(pieces) {
-      let row = promptOf.findIndex((one, row) => one === pieces && seatsOf(row).includes(-1))
+      let row = rowOf(pieces)
       if (row < 0 && lengthOf(pieces) <= length) {
         row = promptOf.findIndex((_, row) => seatsOf(row).every((slot) => slot < 0))
         if (row >= 0) {
