@@ -120,7 +120,7 @@ interface Shared extends Earlier {
 
 /** All that comes before a prefix. */
 export interface Past {
-  shared: Shared
+  shared: Shared | undefined
   own: Earlier
 }
 
@@ -174,26 +174,28 @@ function withPast(
   const { shared, own } = past
   const biased = (scores: Value, bias: Value): Value =>
     add(reshape(scores, [batch, spec.heads, length, scores.shape[3]!]), bias)
-  const seated = seatsOf(rows, shared)
-  const scores = [
-    biased(
-      seated.back(scoresOf(seated.together(rows), shared.keys, spec)),
-      reshape(shared.bias, [batch, 1, length, shared.length]),
-    ),
-    biased(scoresOf(rows, own.keys, spec), reshape(own.bias, [batch, 1, length, own.length])),
+  const earlier = (bias: Value): Value => reshape(bias, [batch, 1, length, bias.shape[2]!])
+  const apart = [
+    biased(scoresOf(rows, own.keys, spec), earlier(own.bias)),
     biased(scoresOf(rows, keys, spec), biasOf(ranges[0]!)),
   ]
-  const earlier = plus(shared.length, own.length)
-  const all = plus(earlier, length)
+  const seats = shared && seatsOf(rows, shared)
+  const scores = shared
+    ? [
+        biased(seats!.back(scoresOf(seats!.together(rows), shared.keys, spec)), earlier(shared.bias)),
+        ...apart,
+      ]
+    : apart
+  const [begin, middle] = [shared?.length ?? 0, plus(shared?.length ?? 0, own.length)]
+  const all = plus(middle, length)
   const weights = reshape(softmax(concat(scores, 3)), [batch, kvHeads, times(share, length), all])
-  const context = seated.back(matmul(seated.together(slice(weights, 3, 0, shared.length)), shared.values))
-  return add(
-    mul(context, reshape(shared.seated, [batch, 1, 1, 1])),
-    add(
-      matmul(slice(weights, 3, shared.length, earlier), own.values),
-      matmul(slice(weights, 3, earlier, all), values),
-    ),
+  const context = add(
+    matmul(slice(weights, 3, begin, middle), own.values),
+    matmul(slice(weights, 3, middle, all), values),
   )
+  if (!shared) return context
+  const ofShared = seats!.back(matmul(seats!.together(slice(weights, 3, 0, begin)), shared.values))
+  return add(mul(ofShared, reshape(shared.seated, [batch, 1, 1, 1])), context)
 }
 
 /** Between rows [B, kvHeads, R, width] of sequences, and those that share a row of the table, [N, kvHeads, M * R, width]. */

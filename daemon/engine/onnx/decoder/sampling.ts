@@ -28,8 +28,10 @@ const PROMPTS = symbol('prompts')
 const SEATS = symbol('seats')
 
 interface SamplingOptions extends Pick<StoredOptions, 'packing'> {
-  /** There are known tokens before the new ones. */
+  /** There are known tokens before the new ones, */
   hasPast: boolean
+  /** and before these, tokens that sequences share. */
+  isShared?: boolean
 }
 
 /**
@@ -37,22 +39,25 @@ interface SamplingOptions extends Pick<StoredOptions, 'packing'> {
  * [B * T, 1], `last` int32 [B] (the row of each sequence's last token). Outputs: `logits` [B, V] after the last tokens,
  * and per layer `newKeys.i`, `newValues.i` [B, kvHeads, T, headWidth].
  *
- * With `hasPast`, P earlier tokens are known, and S before these, which sequences share. Further inputs: per layer
- * `keys.i`, `values.i` [B, kvHeads, P, headWidth]; `pastBias` [B, T, P] (0 where a new token attends to a past one, a large
+ * With `hasPast`, P earlier tokens are known, and with `isShared` S before these, which sequences share. Further inputs:
+ * per layer `keys.i`, `values.i` [B, kvHeads, P, headWidth]; `pastBias` [B, T, P] (0 where a new token attends to a past one, a large
  * negative number elsewhere); and `localPastBias`, the same for the layers of a model with sliding windows. In the same
  * way `sharedKeys.i`, `sharedValues.i` [N, kvHeads, S, headWidth], `sharedBias` and `localSharedBias` [B, T, S];
  * `members` int32 [N * M] (the sequence in each of the M seats of a row; any in a free one), `places` int32 [B] (the seat
  * of each sequence; any for one without) and `seated` [B] (1 for one with a seat, else 0).
  */
-export function buildSampling(spec: DecoderSpec, { hasPast, ...stored }: SamplingOptions): Graph {
+export function buildSampling(
+  spec: DecoderSpec,
+  { hasPast, isShared = false, ...stored }: SamplingOptions,
+): Graph {
   const [batch, length] = [BATCH, LENGTH]
   const graph = new Graph('sampling')
   const parameters = declareParameters(graph, spec, stored)
   const tokens = graph.input('tokens', 'int32', [times(batch, length)])
   const positions = graph.input('positions', 'int64', [times(batch, length), 1])
   const last = graph.input('last', 'int32', [batch])
-  const pastOf = hasPast ? declarePast(graph, spec) : () => undefined
-  const farthest = hasPast ? plus(SHARED, PAST, length) : length
+  const pastOf = hasPast ? declarePast(graph, spec, isShared) : () => undefined
+  const farthest = plus(isShared ? SHARED : 0, hasPast ? PAST : 0, length)
   const whole = [{ from: 0, to: length }]
   const causalityOf = causalities(spec, whole, (window) => causalBias(graph, whole, window))
   let x = embed(parameters, spec, tokens)
@@ -72,7 +77,7 @@ export function buildSampling(spec: DecoderSpec, { hasPast, ...stored }: Samplin
 }
 
 /** Declares the inputs for the past. Returns the past of a layer. */
-function declarePast(graph: Graph, spec: DecoderSpec): (layer: number) => Past {
+function declarePast(graph: Graph, spec: DecoderSpec, isShared: boolean): (layer: number) => Past {
   const { kvHeads, headWidth } = spec
   const biasesOf = (name: string, length: Dimension): ((layer: number) => Value) => {
     const full = graph.input(`${name}Bias`, 'float32', [BATCH, LENGTH, length])
@@ -80,26 +85,28 @@ function declarePast(graph: Graph, spec: DecoderSpec): (layer: number) => Past {
     const near = spec.local ? graph.input(localName, 'float32', [BATCH, LENGTH, length]) : full
     return (layer) => (windowOf(spec, layer) === undefined ? full : near)
   }
-  const [pastBias, sharedBias] = [biasesOf('past', PAST), biasesOf('shared', SHARED)]
-  const members = graph.input('members', 'int32', [times(PROMPTS, SEATS)])
-  const places = graph.input('places', 'int32', [BATCH])
-  const seated = graph.input('seated', 'float32', [BATCH])
-  const [own, shared] = [
-    [BATCH, kvHeads, PAST, headWidth],
-    [PROMPTS, kvHeads, SHARED, headWidth],
-  ]
-  return (layer) => ({
-    own: {
-      length: PAST,
-      keys: graph.input(`keys.${layer}`, 'float32', own!),
-      values: graph.input(`values.${layer}`, 'float32', own!),
-      bias: pastBias(layer),
-    },
-    shared: {
-      ...{ length: SHARED, rows: PROMPTS, seats: SEATS, members, places, seated },
-      keys: graph.input(`sharedKeys.${layer}`, 'float32', shared!),
-      values: graph.input(`sharedValues.${layer}`, 'float32', shared!),
-      bias: sharedBias(layer),
-    },
-  })
+  const of = (
+    keys: string,
+    values: string,
+    [rows, length]: [Dimension, Dimension],
+    biasOf: (layer: number) => Value,
+  ) => {
+    const shape = [rows, kvHeads, length, headWidth]
+    return (layer: number) => ({
+      length,
+      keys: graph.input(`${keys}.${layer}`, 'float32', shape),
+      values: graph.input(`${values}.${layer}`, 'float32', shape),
+      bias: biasOf(layer),
+    })
+  }
+  const own = of('keys', 'values', [BATCH, PAST], biasesOf('past', PAST))
+  if (!isShared) return (layer) => ({ own: own(layer), shared: undefined })
+  const shared = of('sharedKeys', 'sharedValues', [PROMPTS, SHARED], biasesOf('shared', SHARED))
+  const seats = {
+    ...{ rows: PROMPTS, seats: SEATS },
+    members: graph.input('members', 'int32', [times(PROMPTS, SEATS)]),
+    places: graph.input('places', 'int32', [BATCH]),
+    seated: graph.input('seated', 'float32', [BATCH]),
+  }
+  return (layer) => ({ own: own(layer), shared: { ...seats, ...shared(layer) } })
 }

@@ -79,7 +79,7 @@ export function createHostCache({ spec, ...size }: Model & CacheSize, parts: Cac
       const { slots } = mask
       const inRow = positions.map((position, slot) => position - prompts.lengthOf(slot))
       makeRoom(1 + Math.max(...inRow))
-      const graph = await graphFor(slots, spec, parts)
+      const graph = await graphFor({ rows: slots, isShared: prompts.sizes.shared > 0 }, spec, parts)
       const near = localBias(spec, mask, inRow)
       Object.assign(feeds, prompts.feeds(positions), {
         tokens,

@@ -11,6 +11,8 @@ import { copyPieces, cutRow, freeArrays, lengthOf, type Rows } from './rows.ts'
 
 /** With more rows, repacking the weights is cheap beside the product, and transposing its result costs more. */
 const FEW_ROWS = 48
+/** Keys of the graphs without and with shared prompts. */
+const [PLAIN, SHARING] = ['sampling', 'sampling shared'] as const
 
 export interface ReadingParts {
   runtime: Runtime
@@ -27,21 +29,24 @@ const PIECE_SCORES = 2 ** 24
 
 /**
  * The sampling graph for matmuls of `rows` rows. With packed blocks there is one graph for all sizes: they are fast for
- * any number of rows, and each graph would hold a copy of them. Otherwise a small number of rows has a graph of its own
- * (`weights-first.ts`), except for a single row, whose matmul reads the weights in place anyway.
+ * any number of rows, and each graph would hold a copy of them. So once prompts have been shared, the graph that takes
+ * shared ones is used for all. Otherwise a small number of rows has a graph of its own (`weights-first.ts`), except for a
+ * single row, whose matmul reads the weights in place anyway.
  */
-export function graphFor(
-  rows: number,
+export async function graphFor(
+  { rows, isShared }: { rows: number; isShared: boolean },
   spec: DecoderSpec,
   { runtime, weights, packing }: ReadingParts,
 ): Promise<CompiledGraph> {
-  if (packing && Object.values(spec.stored ?? {}).some(({ kind }) => kind === 'blocks'))
-    return runtime.compile('sampling', () => buildSampling(spec, { hasPast: true, packing }), {
-      fixed: weights,
-    })
+  if (packing && Object.values(spec.stored ?? {}).some(({ kind }) => kind === 'blocks')) {
+    const isFor = isShared || runtime.has(SHARING)
+    if (isFor) await runtime.drop(PLAIN)
+    const build = () => buildSampling(spec, { hasPast: true, isShared: isFor, packing })
+    return runtime.compile(isFor ? SHARING : PLAIN, build, { fixed: weights })
+  }
   const hasFewRows = rows > 1 && rows <= FEW_ROWS
-  const key = hasFewRows ? 'sampling few' : 'sampling'
-  return runtime.compile(key, () => buildSampling(spec, { hasPast: true }), { hasFewRows })
+  const key = `${isShared ? SHARING : PLAIN}${hasFewRows ? ' few' : ''}`
+  return runtime.compile(key, () => buildSampling(spec, { hasPast: true, isShared }), { hasFewRows })
 }
 
 interface Unread {
@@ -118,7 +123,7 @@ async function readAlike(
   const { feeds, length } = packPrompts(prompts.map(({ tokens, past }) => ({ tokens, from: lengthOf(past) })))
   const pasts = prompts.map(({ past }) => past)
   const known = pastFeeds(pasts, length, spec)
-  const graph = await graphFor(prompts.length * length, spec, parts)
+  const graph = await graphFor({ rows: prompts.length * length, isShared: false }, spec, parts)
   const none = createPromptTable(spec, prompts.length)
   const sizes = { batch: prompts.length, length, past: known.past, ...none.sizes }
   const shared = none.feeds(new Int32Array(prompts.length))

@@ -48,6 +48,9 @@ export interface Runtime {
   readonly keepsOnDevice: boolean
   /** The compiled graph for a key. It is built and compiled on first use. */
   compile(key: string, build: () => Graph, options?: CompileOptions): Promise<CompiledGraph>
+  has(key: string): boolean
+  /** Closes a compiled graph, if there is one. */
+  drop(key: string): Promise<void>
   readonly compiled: number
   /** Creates a place on the device for this many elements. */
   hold(length: number): Held
@@ -117,6 +120,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     options,
     keepsOnDevice: options.keepsOnDevice ?? PROVIDERS[options.provider ?? 'cpu'].heldIn !== 'cpu',
     compile,
+    has: (key) => cache.has(key),
+    async drop(key) {
+      const known = cache.get(key)
+      cache.delete(key)
+      await known?.release()
+    },
     get compiled() {
       return compiled
     },
