@@ -186,11 +186,13 @@ async function measured(name: string, precision: Precision): Promise<Measured> {
   const { completion } = work
   const prompt = someTokens(work.prompt)
   const fresh = Math.min(completion, WRITTEN)
-  const begun = someTokens(work.prompt + completion - fresh)
+  const begun = someTokens(work.prompt + completion - fresh - 1)
   const started = processorSeconds()
   const write = () =>
     policy.sampler.generate({
-      samples: Array.from({ length: rows }, (_, seed) => ({ prompt: begun, seed })),
+      // Prompts that differ in their last token share no memory, and as parts of a conversation are read once.
+      samples: Array.from({ length: rows }, (_, seed) => ({ prompt: Int32Array.of(...begun, seed), seed })),
+      isConversation: true,
       maxNewTokens: fresh,
       temperature: 1,
       stopTokens: [],
