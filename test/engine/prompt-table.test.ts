@@ -29,7 +29,7 @@ function marksOf(table: PromptTable, slots: number): (number | undefined)[] {
 }
 
 const entriesOf = (prompts: readonly (readonly Piece[])[], from = 0) =>
-  prompts.map((pieces, i) => ({ slot: from + i, pieces }))
+  prompts.map((pieces, i) => ({ slot: from + i, pieces, waiting: 0 }))
 const times = (count: number, one: readonly Piece[]) => Array.from({ length: count }, () => one)
 
 test('eight sequences of a prompt share one row', () => {
@@ -67,11 +67,22 @@ test('a sequence that starts later sits down where its prompt is, and another pr
   table.load(entriesOf([one, one, two, two]))
   const before = table.feeds(new Int32Array(4))['sharedKeys.0']
   table.clear(1)
-  table.load([{ slot: 1, pieces: one }])
+  table.load(entriesOf([one], 1))
   table.clear(2)
   table.clear(3)
   table.load(entriesOf([three, three], 2))
   expect(marksOf(table, 4)).toEqual([1, 1, 3, 3])
+  expect(table.feeds(new Int32Array(4))['sharedKeys.0']).toBe(before)
+})
+
+test('the first sequence of a prompt that others wait for has a row that they can sit down in', () => {
+  const table = createPromptTable(SPEC, 4)
+  const one = promptOf(1)
+  table.load([{ slot: 0, pieces: one, waiting: 3 }])
+  expect(table.sizes).toMatchObject({ prompts: 1, seats: 8 })
+  const before = table.feeds(new Int32Array(4))['sharedKeys.0']
+  table.load(entriesOf([one, one, one], 1))
+  expect(marksOf(table, 4)).toEqual([1, 1, 1, 1])
   expect(table.feeds(new Int32Array(4))['sharedKeys.0']).toBe(before)
 })
 

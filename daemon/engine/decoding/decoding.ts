@@ -8,7 +8,7 @@ import type { Decoding } from '../core.ts'
 import type { DecoderSpec } from '../decoder.ts'
 import type { Labels } from '../sampling/writer.ts'
 import { createMembers, type Members } from './members.ts'
-import { createPrompts, type Prompts } from './prompts.ts'
+import { createPrompts, type Prompt, type Prompts } from './prompts.ts'
 import type { CacheSize, ReadPrompt, SequenceCache } from './sequence-cache.ts'
 import { createSlots, type Slots } from './slots.ts'
 
@@ -55,24 +55,26 @@ async function refill({
   prompts: Prompts
   slots: Slots
 }): Promise<void> {
-  const entries: { slot: number; prompt: ReadPrompt }[] = []
+  const entries: { slot: number; prompt: ReadPrompt; from: Prompt }[] = []
   for (let index = 0; index < slots.all.length; index++) {
     while (slots.all[index] === undefined) {
       const member = members.next()
       if (!member) break
       const sample = member.waiting.shift()!
       if (!member.endings.has(sample)) {
-        const prompt = await prompts.read(member.promptOf[sample]!, slots.cache)
+        const from = member.promptOf[sample]!
+        const prompt = await prompts.read(from, slots.cache)
         const sequence = member.write(sample, prompt.reused)
         if (members.accept(member, sequence, prompt.logits)) {
-          entries.push({ slot: index, prompt })
+          entries.push({ slot: index, prompt, from })
           slots.put(index, { member, sequence, position: prompt.length })
         }
       }
       member.promptOf[sample]!.waiting -= 1
     }
   }
-  await slots.load(entries.filter(({ slot }) => slots.all[slot]))
+  const loaded = entries.filter(({ slot }) => slots.all[slot])
+  await slots.load(loaded.map(({ slot, prompt, from: { waiting } }) => ({ slot, prompt, waiting })))
 }
 
 /** Draws the next token of each sequence. */

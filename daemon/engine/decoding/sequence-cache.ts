@@ -26,6 +26,13 @@ export interface PromptTokens {
   isConversation?: boolean
 }
 
+export interface LoadedPrompt {
+  slot: number
+  prompt: ReadPrompt
+  /** Sequences that will start from the same prompt later; 0 if left out. */
+  waiting?: number
+}
+
 /** What a token is drawn at, if all tokens may be drawn. */
 export interface Point {
   /** Of the cumulative distribution. */
@@ -39,7 +46,7 @@ export interface SequenceCache {
   /** Most tokens of one sequence. */
   readonly capacity: number
   read(prompts: readonly PromptTokens[]): Promise<ReadPrompt[]>
-  load(entries: readonly { slot: number; prompt: ReadPrompt }[]): Promise<void>
+  load(entries: readonly LoadedPrompt[]): Promise<void>
   /**
    * Decodes one step: the logits [slots, vocabulary] after each slot's newest token, given the tokens and their
    * positions. An empty slot has position -1, and its row of logits is undefined.

@@ -4,7 +4,7 @@
 import type { Draw } from '../sampling/draw.ts'
 import type { Sequence } from '../sampling/writer.ts'
 import type { Member } from './member.ts'
-import type { CacheSize, ReadPrompt, SequenceCache } from './sequence-cache.ts'
+import type { CacheSize, LoadedPrompt, SequenceCache } from './sequence-cache.ts'
 
 /** Most sequences side by side, if a call does not say. */
 export const DEFAULT_SLOTS = 64
@@ -40,7 +40,7 @@ export interface Slots {
   /** Call when the weights have changed. */
   mix(): void
   fit(demand: Demand): Promise<void>
-  load(entries: readonly { slot: number; prompt: ReadPrompt }[]): Promise<void>
+  load(entries: readonly LoadedPrompt[]): Promise<void>
   /** Decodes one step. Returns what `Sequence.accept` takes for each slot. */
   decode(): Promise<(index: number) => Float32Array | Draw>
   close(): void

@@ -60,7 +60,7 @@ export function createHostCache({ spec, ...size }: Model & CacheSize, parts: Cac
 
     async load(entries) {
       for (const { slot, prompt } of entries) pieces[slot] = (prompt as HostPrompt).pieces
-      prompts.load(entries.map(({ slot }) => ({ slot, pieces: pieces[slot]! })))
+      prompts.load(entries.map(({ slot, waiting = 0 }) => ({ slot, pieces: pieces[slot]!, waiting })))
       for (const { slot, prompt } of entries) held[slot] = prompts.lengthOf(slot) > 0 ? 0 : prompt.length
       makeRoom(1 + Math.max(...held))
       for (const { slot } of entries) {

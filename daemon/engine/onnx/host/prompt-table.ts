@@ -8,7 +8,7 @@ import type { Piece } from './kept.ts'
 import { copyPieces, freeArrays, lengthOf, type Rows } from './rows.ts'
 
 /** Sequences that may share a row of the table. */
-const SHARING = [8, 4, 2, 1]
+const SEATS = [8, 4, 2, 1]
 /** A row's tokens are a multiple of this, so that few different sizes occur. */
 const STRIDE = 32
 
@@ -17,11 +17,18 @@ const WORTHWHILE = 400
 
 type Pieces = readonly Piece[]
 
+interface Entry {
+  slot: number
+  pieces: Pieces
+  /** Sequences that will start from it later. */
+  waiting: number
+}
+
 export interface PromptTable {
   /** Tokens of a slot's prompt that are in the table: all or none. */
   lengthOf(slot: number): number
   /** Takes in those prompts that are worth sharing. Equal ones must be the same array. */
-  load(entries: readonly { slot: number; pieces: Pieces }[]): void
+  load(entries: readonly Entry[]): void
   clear(slot: number): void
   /** Continues with only these slots, in this order. */
   resize(kept: readonly number[], slots: number): void
@@ -37,6 +44,7 @@ export function createPromptTable(spec: Spec, slots: number): PromptTable {
   let prompts: (Pieces | undefined)[] = new Array(slots).fill(undefined)
   let table = createRows(spec, { rows: 0, seats: 1, length: 0 })
   let bias = new Float32Array()
+  const waiting = new WeakMap<Pieces, number>()
 
   /** Finds a seat in a row of this prompt, or in an empty row. */
   const sit = (slot: number, pieces: Pieces): boolean => {
@@ -48,7 +56,7 @@ export function createPromptTable(spec: Spec, slots: number): PromptTable {
   const rebuild = (): void => {
     const live = prompts.filter((one) => one !== undefined)
     table.close()
-    table = createRows(spec, sizesFor(live))
+    table = createRows(spec, sizesFor(live, waiting))
     prompts.forEach((pieces, slot) => {
       if (pieces) sit(slot, pieces)
     })
@@ -64,10 +72,11 @@ export function createPromptTable(spec: Spec, slots: number): PromptTable {
     lengthOf: (slot) => lengthOf(prompts[slot] ?? []),
     load(entries) {
       const starting = Map.groupBy(entries, ({ pieces }) => pieces)
-      const taken = entries.filter(
-        ({ pieces }) =>
-          table.hasSeat(pieces) || (starting.get(pieces)!.length - 1) * lengthOf(pieces) >= WORTHWHILE,
-      )
+      for (const entry of entries) waiting.set(entry.pieces, entry.waiting)
+      const taken = entries.filter(({ pieces, waiting }) => {
+        const others = Math.min(SEATS[0]!, starting.get(pieces)!.length + waiting) - 1
+        return table.hasSeat(pieces) || others * lengthOf(pieces) >= WORTHWHILE
+      })
       if (taken.length === 0) return
       for (const { slot, pieces } of taken) prompts[slot] = pieces
       if (!taken.every(({ slot, pieces }) => sit(slot, pieces))) rebuild()
@@ -121,11 +130,17 @@ interface TableSizes {
   length: number
 }
 
-/** As many seats a row as leave at most half of all empty. */
-function sizesFor(live: readonly Pieces[]): TableSizes {
-  const counts = [...Map.groupBy(live, (pieces) => pieces).values()].map((same) => same.length)
-  const rowsWith = (seats: number): number => counts.reduce((sum, count) => sum + Math.ceil(count / seats), 0)
-  const seats = SHARING.find((seats) => rowsWith(seats) * seats <= 2 * live.length)!
+/** As many seats a row as leave at most half of all empty, once those that wait have sat down in the rows that there are. */
+function sizesFor(live: readonly Pieces[], waiting: WeakMap<Pieces, number>): TableSizes {
+  const groups = [...Map.groupBy(live, (pieces) => pieces)]
+  const rowsWith = (seats: number): number =>
+    groups.reduce((sum, [, { length }]) => sum + Math.ceil(length / seats), 0)
+  const takenOf = (seats: number): number =>
+    groups.reduce((sum, [pieces, { length }]) => {
+      const all = seats * Math.ceil(length / seats)
+      return sum + Math.min(all, length + waiting.get(pieces)!)
+    }, 0)
+  const seats = SEATS.find((seats) => rowsWith(seats) * seats <= 2 * takenOf(seats))!
   const longest = Math.max(0, ...live.map(lengthOf))
   return { rows: rowsWith(seats), seats, length: STRIDE * Math.ceil(longest / STRIDE) }
 }
