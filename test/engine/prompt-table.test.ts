@@ -121,7 +121,7 @@ test.each([
   const spec = { ...SPEC, contextLength: 256, ...more }
   const core = createCore({ threads: 1, now: () => 0 })
   await core.open({ spec, weights: randomWeights(spec, 1) })
-  const prompts = [0, 1, 2].map((i) => randomTokens(spec, 60 + 20 * i, i))
+  const prompts = [0, 1, 2].map((i) => randomTokens(spec, 75 + 20 * i, i))
   // Eleven of each prompt but the last, in eight slots: sequences that end leave a seat to those that wait.
   const samples = Array.from({ length: 23 }, (_, seed) => ({
     ...{ prompt: prompts[Math.floor(seed / 11)]!, seed },

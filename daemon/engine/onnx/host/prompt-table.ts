@@ -13,7 +13,7 @@ const SEATS = [8, 4, 2, 1]
 const STRIDE = 32
 
 /** A prompt is shared if this many of its tokens need not be read again for other sequences. Fewer save no time. */
-const WORTHWHILE = 400
+const WORTHWHILE = 500
 
 type Pieces = readonly Piece[]
 
