@@ -186,13 +186,14 @@ async function measured(name: string, precision: Precision): Promise<Measured> {
   const { completion } = work
   const prompt = someTokens(work.prompt)
   const fresh = Math.min(completion, WRITTEN)
-  const begun = someTokens(work.prompt + completion - fresh - 1)
+  const begun = someTokens(work.prompt + completion - fresh)
+  // What is read as a prompt is shared, and answers are not: the keys and values of the other rows.
+  const perToken = 2 * spec.layers * spec.kvHeads * spec.headWidth
+  const others = new Float32Array((rows - 1) * (completion - fresh) * perToken).fill(1)
   const started = processorSeconds()
   const write = () =>
     policy.sampler.generate({
-      // Prompts that differ in their last token share no memory, and as parts of a conversation are read once.
-      samples: Array.from({ length: rows }, (_, seed) => ({ prompt: Int32Array.of(...begun, seed), seed })),
-      isConversation: true,
+      samples: Array.from({ length: rows }, (_, seed) => ({ prompt: begun, seed })),
       maxNewTokens: fresh,
       temperature: 1,
       stopTokens: [],
@@ -228,6 +229,7 @@ async function measured(name: string, precision: Precision): Promise<Measured> {
   await policy.advance(1)
   const peak = peakBytes()
   await policy.close()
+  if (others.some((value) => value !== 1)) throw new Error('the cache is gone')
   const settings = { microBatchTokens, checkpointing, packs, slots }
   const { total } = estimateMemory({ ...spec, adapter }, { ...work, ...settings, baseBytes })
   const how = `micro-batches of ${microBatchTokens}${checkpointing ? ', computed twice' : ''}, ${slots} slots${packs ? '' : ', unpacked'}`
