@@ -2,10 +2,15 @@
 
 import { expect, test } from 'vitest'
 import { createCore } from '../../daemon/engine/onnx/core.ts'
-import type { Piece } from '../../daemon/engine/onnx/host/kept.ts'
+import { createHostCache } from '../../daemon/engine/onnx/host/cache.ts'
+import { createKeptSequences, type Piece } from '../../daemon/engine/onnx/host/kept.ts'
 import { createPromptTable, type PromptTable } from '../../daemon/engine/onnx/host/prompt-table.ts'
+import { feedsOf, withForms } from '../../daemon/engine/onnx/runtime/frozen.ts'
+import { createRuntime } from '../../daemon/engine/onnx/runtime/runtime.ts'
+import { quantize } from '../../daemon/engine/stored/quantize.ts'
 import { expectSame } from '../conformance/engine-cases.ts'
 import { randomTokens, randomWeights, SPEC } from './model.ts'
+import { storedModel } from './stored.ts'
 
 const width = SPEC.kvHeads * SPEC.headWidth
 
@@ -134,4 +139,38 @@ test.each([
     expectSame(together[i]!, alone!)
   }
   await core.close()
+})
+
+test('packed weights are held by one graph: once prompts have been shared, by the one that shares', async () => {
+  const spec = {
+    ...SPEC,
+    ...{
+      width: 32,
+      headWidth: 8,
+      feedForward: 64,
+      ropeFrequencies: [1, 0.1, 0.01, 0.001],
+      contextLength: 600,
+    },
+    adapter: { rank: 2, alpha: 4, targets: ['q_proj' as const] },
+  }
+  const { stored } = storedModel(spec, (values) => quantize(values, 4))
+  const runtime = createRuntime({ threads: 1, maxSessions: 8 })
+  const parts = { runtime, weights: feedsOf(stored), packing: 'floats' as const }
+  const cache = createHostCache(
+    { spec: withForms(spec, stored), slots: 2, capacity: 520 },
+    { ...parts, kept: createKeptSequences({ most: 1e9 }) },
+  )
+  const graphs = () => ['sampling', 'sampling shared'].filter((key) => runtime.has(key))
+  const [prompt] = await cache.read([{ tokens: randomTokens(spec, 510, 1) }])
+  await cache.load([{ slot: 0, prompt: prompt! }])
+  const apart = await cache.decode(Int32Array.of(5, 0), Int32Array.of(510, -1))
+  expect(graphs()).toEqual(['sampling'])
+  cache.clear(0)
+  await cache.load([0, 1].map((slot) => ({ slot, prompt: prompt! })))
+  const shared = await cache.decode(Int32Array.of(5, 5), Int32Array.of(510, 510))
+  await cache.read([{ tokens: randomTokens(spec, 20, 2) }])
+  expect(graphs()).toEqual(['sampling shared'])
+  for (let token = 0; token < spec.vocabulary; token++) expect(shared[token]).toBeCloseTo(apart[token]!, 4)
+  cache.close()
+  await runtime.close()
 })
