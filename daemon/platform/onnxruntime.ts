@@ -52,7 +52,5 @@ function packageOf(name: string, root: string): string | undefined {
 }
 
 export function loadOnnxruntime(): typeof Onnxruntime {
-  // CUDA's products would have 10 bits of mantissa, whatever precision is asked for.
-  process.env.NVIDIA_TF32_OVERRIDE ??= '0'
   return createRequire(import.meta.url)(findOnnxruntime().folder) as typeof Onnxruntime
 }

@@ -74,6 +74,8 @@ interface CompileOptions {
 }
 
 export function createRuntime(options: RuntimeOptions): Runtime {
+  // CUDA's products would have 10 bits of mantissa. The library reads this when its first session is made.
+  if (options.provider === 'cuda') process.env.NVIDIA_TF32_OVERRIDE ??= '0'
   const cache = new Map<string, { graph: CompiledGraph; release(): Promise<void> }>()
   const held: HeldMemory = { count: 0, bytes: 0 }
   let compiled = 0
