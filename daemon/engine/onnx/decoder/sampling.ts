@@ -85,7 +85,7 @@ function declarePast(graph: Graph, spec: DecoderSpec, isShared: boolean): (layer
     const near = spec.local ? graph.input(localName, 'float32', [BATCH, LENGTH, length]) : full
     return (layer) => (windowOf(spec, layer) === undefined ? full : near)
   }
-  const of = (
+  const tokensIn = (
     keys: string,
     values: string,
     [rows, length]: [Dimension, Dimension],
@@ -99,9 +99,9 @@ function declarePast(graph: Graph, spec: DecoderSpec, isShared: boolean): (layer
       bias: biasOf(layer),
     })
   }
-  const own = of('keys', 'values', [BATCH, PAST], biasesOf('past', PAST))
+  const own = tokensIn('keys', 'values', [BATCH, PAST], biasesOf('past', PAST))
   if (!isShared) return (layer) => ({ own: own(layer), shared: undefined })
-  const shared = of('sharedKeys', 'sharedValues', [PROMPTS, SHARED], biasesOf('shared', SHARED))
+  const shared = tokensIn('sharedKeys', 'sharedValues', [PROMPTS, SHARED], biasesOf('shared', SHARED))
   const seats = {
     ...{ rows: PROMPTS, seats: SEATS },
     members: graph.input('members', 'int32', [times(PROMPTS, SEATS)]),
