@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { Core } from '../../daemon/engine/core.ts'
 import type { GenerateRequest } from '../../daemon/engine/engine.ts'
 import { createCore } from '../../daemon/engine/onnx/core.ts'
-import { drawsOnDevice } from '../../daemon/engine/onnx/resident/drawing.ts'
+import { drawsOnDevice, pointFeeds } from '../../daemon/engine/onnx/resident/drawing.ts'
 import { randomTokens, randomWeights, SPEC } from './model.ts'
 
 /** Not a multiple of a block. */
@@ -58,4 +58,13 @@ test('logits that are not finite are refused', async () => {
   await core.open({ spec: untied, weights })
   await expect(core.generate(requestOf())).rejects.toThrow('not finite')
   await core.close()
+})
+
+test('points and temperatures stay within what single precision can hold', () => {
+  const { points, inverses } = pointFeeds([
+    { u: 1 - 2 ** -32, temperature: 1 },
+    { u: 0.5, temperature: 1e-60 },
+  ])
+  expect(points![0]).toBeLessThan(1)
+  expect(Number.isFinite(inverses![1])).toBe(true)
 })

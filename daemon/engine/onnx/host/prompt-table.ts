@@ -1,5 +1,5 @@
 // The keys and values of prompts that several running sequences continue, such as those of a group. Each is held once for
-// up to eight of them, so that a step reads it once for all.
+// up to eight of them, so that a step reads it once for all. Other prompts are in their sequence's row (`cache.ts`).
 
 import type { DecoderSpec } from '../../decoder.ts'
 import { MASKED } from '../../decoding/cache-mask.ts'

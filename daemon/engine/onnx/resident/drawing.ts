@@ -22,6 +22,7 @@ import {
   reduceMax,
   reduceSum,
   reshape,
+  slice,
   sub,
 } from '../graph/ops.ts'
 
@@ -31,6 +32,8 @@ const LEAST_VOCABULARY = 4096
 const NOTHING = -1e4
 /** Leaves the likeliest tokens alone, as temperature 0 does. */
 const COLD = 1e30
+/** The largest point in single precision. A point of 1 would lie in no block. */
+const BELOW_ONE = 1 - 2 ** -24
 
 interface Blocks {
   /** Tokens of a block: a power of two near the square root of the vocabulary. */
@@ -73,7 +76,8 @@ export function outputDrawing(graph: Graph, logits: Value): void {
   const policy = sumsOf(shifted)
   const { sums, weighted } = sumsOf(mul(shifted, reshape(inverses, [batch, 1, 1])))
   const reached = cumulate(sums)
-  const target = mul(points, reduceSum(sums, [1], true))
+  // Not another sum, which rounding could put beyond the last block.
+  const target = mul(points, slice(reached, 1, count - 1, count))
   const above = reduceSum(less(target, reached), [1], true)
   const block = min(sub(graph.scalar(count), above), graph.scalar(count - 1))
   const first = graph.compute('firstBlocks', 'float32', [batch, 1], (sizes) =>
@@ -91,11 +95,13 @@ export function outputDrawing(graph: Graph, logits: Value): void {
 export function pointFeeds(points: readonly (Point | undefined)[]): Record<string, Float32Array> {
   return {
     inverses: Float32Array.from(points, (point) => inverseOf(point?.temperature ?? 1)),
-    points: Float32Array.from(points, (point) => (point && point.temperature > 0 ? point.u : 0)),
+    points: Float32Array.from(points, (point) =>
+      point && point.temperature > 0 ? Math.min(point.u, BELOW_ONE) : 0,
+    ),
   }
 }
 
-const inverseOf = (temperature: number): number => (temperature > 0 ? 1 / temperature : COLD)
+const inverseOf = (temperature: number): number => (temperature > 0 ? Math.min(1 / temperature, COLD) : COLD)
 
 /** The draws of all rows that have a point. What they report is as `draw` says. */
 export function drawsFrom(
