@@ -88,6 +88,7 @@ export function openSimulatedAudits(
     },
     {
       ...{ ...parts, policy, ladder, ownHeads, budget, phases: NO_PHASES, keepHead: async () => {} },
+      ...{ warmStart: async () => undefined, keepWarmStart: async () => {} },
       blobs: createBlobs({ directory: '/home/audits' }, { disk }),
       proofs: createProofs({
         blobs: createBlobs({ directory: '/home/audits/proofs' }, { disk }),

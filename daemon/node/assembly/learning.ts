@@ -79,10 +79,12 @@ export async function openLearning(context: NodeContext, parts: Parts) {
     !restored &&
     (await makeWarmStart(
       { config, phase: trainingFacts(config, { tasks }) },
-      { policy, tasks, phases, log, random: randomStream(seed, 'warm start') },
+      // As all nodes of the lineage: then they begin with equal weights, which audits build on.
+      { policy, tasks, phases, log, random: randomStream(0, `warm start/${policy.lineage}`) },
     ))
   if (begun) {
     record.begin(begun)
+    await audits.begun(await policy.trainer.weights())
     await saving.save()
   }
   const core = openCore(

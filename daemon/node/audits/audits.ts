@@ -5,8 +5,10 @@ import { type AuditedStep, type AuditRequest, type AuditResult, count } from '..
 import { WaggleError } from '../../../protocol/errors.ts'
 import { peerName } from '../../../protocol/text.ts'
 import type { Receipt, ReceiptStep } from '../../../protocol/wire/index.ts'
+import type { Weights } from '../../engine/weights.ts'
 import type { Verdict } from '../../trainer/audit/audit.ts'
 import type { AuditBudget } from '../../trainer/audit/budget.ts'
+import { toVector } from '../../trainer/heads/vector.ts'
 import { type AuditsOptions, type AuditsParts, MAX_VALUES } from './contract.ts'
 import { type FollowParts, follow } from './follow.ts'
 import { createJudge, type Judge } from './judge.ts'
@@ -24,6 +26,8 @@ export interface NodeAudits extends Pick<OwnReceipts, 'recorder' | 'receipt' | '
   cost: AuditBudget['info']
   /** Looks at a stranger's steps and, if it is drawn, audits one and hands on its weights if they may count. */
   follow(peer: string, parts: Pick<FollowParts, 'newest' | 'take' | 'onFailed' | 'log'>): Promise<boolean>
+  /** This node's warm start made these weights. */
+  begun(weights: Weights): Promise<void>
   accused: Judge['accused']
   nextAccusation: Judge['next']
   check: Judge['check']
@@ -78,10 +82,14 @@ export function createNodeAudits(options: AuditsOptions, parts: AuditsParts): No
           ...parts,
           ...heads,
           draws: parts.budget.draws,
+          origin: () => toVector(layout, parts.policy.initial),
           audit: (told, step) => judge.step(told, step, parts.random),
         },
       ),
 
+    async begun(weights) {
+      if (layout.size <= MAX_VALUES) await parts.keepWarmStart(toVector(layout, weights))
+    },
     accused: judge.accused,
     nextAccusation: judge.next,
     repeat: () => proofs.repeat(monotonic()),

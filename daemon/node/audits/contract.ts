@@ -10,7 +10,7 @@ import type { AuditBudget } from '../../trainer/audit/budget.ts'
 import type { Ladder } from '../../trainer/audit/ladder.ts'
 import type { Method } from '../../trainer/audit/method.ts'
 import type { OwnHeads } from '../../trainer/audit/own-heads.ts'
-import type { Layout } from '../../trainer/heads/vector.ts'
+import type { Layout, Vector } from '../../trainer/heads/vector.ts'
 import type { Proofs } from './proofs.ts'
 
 /** A node that trains more makes no receipts: a state of so many takes 192 MB. */
@@ -47,6 +47,10 @@ export interface AuditsParts extends Omit<AuditParts, 'bytes'> {
   ownHeads: OwnHeads
   /** Keeps it over a kill. `names`: SHA-256 of all that are to be kept. Never rejects. */
   keepHead(head: Uint8Array, names: readonly string[]): Promise<void>
+  /** What this node's warm start made; undefined if it had none. */
+  warmStart(): Promise<Vector | undefined>
+  /** Keeps it over a kill. Never rejects. */
+  keepWarmStart(weights: Vector): Promise<void>
   proofs: Proofs
   budget: Pick<AuditBudget, 'draws' | 'info'>
   phases: Pick<Phases, 'run'>

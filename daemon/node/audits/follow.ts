@@ -5,7 +5,7 @@ import { peerName } from '../../../protocol/text.ts'
 import type { Receipt } from '../../../protocol/wire/index.ts'
 import type { Swarm } from '../../swarm/index.ts'
 import type { Verdict } from '../../trainer/audit/audit.ts'
-import { type ChainStep, checkLink } from '../../trainer/audit/chain.ts'
+import { type ChainStep, checkBeginning, checkLink } from '../../trainer/audit/chain.ts'
 import type { Ladder } from '../../trainer/audit/ladder.ts'
 import type { OwnHeads } from '../../trainer/audit/own-heads.ts'
 import { vectorIn } from '../../trainer/audit/state.ts'
@@ -16,6 +16,10 @@ import type { FetchBytes, Told } from './proofs.ts'
 export interface FollowParts {
   ladder: Ladder
   ownHeads: Pick<OwnHeads, 'get'>
+  /** What this node's own warm start made; undefined if it had none. */
+  warmStart(): Promise<Vector | undefined>
+  /** The first values of the lineage. */
+  origin(): Vector
   swarm(): Pick<Swarm, 'receipts'> | undefined
   /** Whether the budget is for an audit now. */
   draws(): boolean
@@ -42,20 +46,30 @@ export async function follow(
   const told = await receipts?.ask(peer, lineage)
   if (!receipts || !told) return false
   const { receipt } = told
-  const drawing = ladder.look(receipt, parts.draws, monotonic())
-  if (drawing === 'waits' || drawing === 'seen') return false
   const broke = (why: string): void => {
     ladder.broke(peer, monotonic())
     parts.log(`the weights of ${peerName(peer)} are not averaged: ${why}`)
-  }
-  if ('broken' in drawing) {
-    broke(drawing.broken)
-    return false
   }
   const bytes: FetchBytes = (hash, size) => receipts.fetch(peer, { hash, size })
   const weights = async (hash: string): Promise<Vector | undefined> => {
     const fetched = await bytes(hash, 4 * values)
     return fetched && vectorIn(fetched, values)
+  }
+  const beginning = ladder.beginning(receipt)
+  if (beginning) {
+    const [own, origin] = [await parts.warmStart(), parts.origin()]
+    const problem = await checkBeginning(beginning, { weights, own, origin })
+    if (problem !== undefined) {
+      broke(problem)
+      return false
+    }
+    ladder.begun(peer, beginning)
+  }
+  const drawing = ladder.look(receipt, parts.draws, monotonic())
+  if (drawing === 'waits' || drawing === 'seen') return false
+  if ('broken' in drawing) {
+    broke(drawing.broken)
+    return false
   }
   const { step } = drawing.drawn
   const link = await checkLink(drawing.drawn, {

@@ -1,5 +1,5 @@
-// Keeps in the home which strangers are followed, and the heads of this node that they may have averaged, so that a restart
-// or a kill costs nobody what it has earned. A record that cannot be read, or is of another lineage, counts as none.
+// Keeps in the home which strangers are followed, the heads of this node that they may have averaged, and what its warm start
+// made, so that a restart or a kill costs nobody what it has earned. A record that cannot be read, or is of another lineage, counts as none.
 
 import { z } from 'zod'
 import type { Blobs } from '../../store/blobs.ts'
@@ -27,6 +27,8 @@ const record = z.strictObject({
     .max(64),
   /** SHA-256 of own heads. */
   heads: z.array(hash).max(256),
+  /** SHA-256 of the weights after the warm start. */
+  warmStart: hash.optional(),
 })
 
 export interface LadderRecord {
@@ -35,6 +37,12 @@ export interface LadderRecord {
   save(climbers: readonly Climber[]): void
   /** This node made a head. `names`: SHA-256 of all that are kept, the oldest first. */
   keep(head: Uint8Array, names: readonly string[]): Promise<void>
+  /** This node's warm start made these weights. */
+  begun(weights: Uint8Array): Promise<void>
+  /** SHA-256 of them. */
+  readonly warmStart: string | undefined
+  /** Undefined if there was none, or they are lost. */
+  warmStartWeights(): Promise<Uint8Array<ArrayBuffer> | undefined>
 }
 
 export async function openLadderRecord(
@@ -46,8 +54,8 @@ export async function openLadderRecord(
   const kept = stored && read(stored)
   if (stored && !kept) log('warn', 'the record of strangers that were audited was damaged; it begins anew')
   const old = kept?.lineage === lineage ? kept : undefined
-  let now: { climbers: readonly Climber[]; heads: readonly string[] } = {
-    ...{ climbers: old?.climbers ?? [], heads: old?.heads ?? [] },
+  let now: { climbers: readonly Climber[]; heads: readonly string[]; warmStart?: string | undefined } = {
+    ...{ climbers: old?.climbers ?? [], heads: old?.heads ?? [], warmStart: old?.warmStart },
   }
   const write = (): void => void state.write(KEY, Buffer.from(JSON.stringify({ lineage, ...now })))
   const heads = await Promise.all((old?.heads ?? []).map((name) => blobs.get(name)))
@@ -62,8 +70,16 @@ export async function openLadderRecord(
       await blobs.put(head)
       now = { ...now, heads: names }
       write()
-      await blobs.keepOnly(new Set(names))
+      await blobs.keepOnly(new Set([...names, ...(now.warmStart === undefined ? [] : [now.warmStart])]))
     },
+    async begun(weights) {
+      now = { ...now, warmStart: await blobs.put(weights) }
+      write()
+    },
+    get warmStart() {
+      return now.warmStart
+    },
+    warmStartWeights: async () => (now.warmStart === undefined ? undefined : await blobs.get(now.warmStart)),
   }
 }
 

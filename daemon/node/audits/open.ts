@@ -20,7 +20,7 @@ import { stepsHeld } from '../../trainer/audit/ledger.ts'
 import type { Method } from '../../trainer/audit/method.ts'
 import { createOwnHeads } from '../../trainer/audit/own-heads.ts'
 import { recomputeStep } from '../../trainer/audit/recompute.ts'
-import { firstState } from '../../trainer/audit/state.ts'
+import { bytesOf, firstState, vectorIn } from '../../trainer/audit/state.ts'
 import { layoutOf, toVector, type Vector } from '../../trainer/heads/vector.ts'
 import type { Odds } from '../../trainer/sharing/typicality.ts'
 import { PLUGINS, TASKS } from '../../wiring/built-in.ts'
@@ -120,7 +120,13 @@ export function openAudits(
   for (const bytes of climbers.heads) ownHeads.add(bytes)
   const ladder = createLadder(
     { first: firstState(layout, origin()), restored: climbers.climbers, most: stepsHeld(layout.size) },
-    { hasHead: ownHeads.has, odds, random: parts.random, onChange: climbers.save },
+    {
+      hasHead: ownHeads.has,
+      warmStart: () => climbers.warmStart,
+      odds,
+      random: parts.random,
+      onChange: climbers.save,
+    },
   )
 
   return createNodeAudits(
@@ -140,12 +146,7 @@ export function openAudits(
     {
       ...parts,
       ...{ policy, ladder, ownHeads, budget },
-      async keepHead(head, names) {
-        if (mayWrite())
-          await climbers
-            .keep(head, names)
-            .catch((error) => warn(`a head was not kept: ${explainErrno(error)}`))
-      },
+      ...keptIn(climbers, { size: layout.size, mayWrite, warn }),
       blobs: createBlobs({ directory: paths.audits }, { disk }),
       proofs: createProofs({
         ...{ swarm: parts.swarm, mayWrite, monotonic: parts.monotonic, log: warn },
@@ -167,4 +168,23 @@ export function openAudits(
 
 function buildText({ kind, device }: { kind: string; device: string }): string {
   return `waggle ${VERSION}, ${kind} on ${device}, ${process.platform} ${process.arch}`
+}
+
+/** What a kill must not cost; where it cannot be written, audits go on without. */
+function keptIn(
+  record: LadderRecord,
+  { size, mayWrite, warn }: { size: number; mayWrite(): boolean; warn(message: string): void },
+): Pick<AuditsParts, 'keepHead' | 'warmStart' | 'keepWarmStart'> {
+  const tryTo = async (write: () => Promise<void>, what: string): Promise<void> => {
+    if (mayWrite()) await write().catch((error) => warn(`${what} was not kept: ${explainErrno(error)}`))
+  }
+  return {
+    keepHead: (head, names) => tryTo(() => record.keep(head, names), 'a head'),
+    keepWarmStart: (weights) =>
+      tryTo(() => record.begun(bytesOf(weights)), 'what the warm start made, for audits of strangers,'),
+    async warmStart() {
+      const bytes = await record.warmStartWeights()
+      return bytes && vectorIn(bytes, size)
+    },
+  }
 }

@@ -1,9 +1,10 @@
 // A stranger's steps as a chain: each begins with a state that is known, or with one that follows from it by averaging in
-// heads that this node has. A chain begins with the first values of the lineage and empty moments, which every node has.
+// heads that this node has. A chain begins with empty moments and the first values of the lineage, which every node has, or the
+// end of a warm start: all nodes with the same model, tasks and settings make the same one, up to rounding.
 // Data in, data out.
 
 import type { Receipt, ReceiptStep, StateHashes } from '../../../protocol/wire/index.ts'
-import { addDifference, type Vector } from '../heads/vector.ts'
+import { addDifference, distance, type Vector } from '../heads/vector.ts'
 import { bytesOf, hashOf } from './state.ts'
 
 /** A step that is new in a chain. */
@@ -17,6 +18,8 @@ export type Reading = { steps: readonly ChainStep[] } | { broken: string }
 
 /** Shares that may be added between two steps: standing where a peer stands, and one average. */
 const MOST_SHARES = 2
+/** Two warm starts, of what one moved. */
+const MOST_APART = 0.05
 
 export const keyOf = ({ steps, weights, moments }: StateHashes): string => `${steps} ${weights} ${moments}`
 
@@ -88,4 +91,38 @@ export async function checkLink(
   return hashOf(bytesOf(sum)) === step.before.weights
     ? undefined
     : 'its weights are not the average that it names'
+}
+
+/** The state in the receipt that a run begins with, if that is not `first`, the state of version 0. */
+export function beginningIn({ steps }: Pick<Receipt, 'steps'>, first: StateHashes): StateHashes | undefined {
+  return steps
+    .filter(({ joined }) => joined.length === 0)
+    .map(({ before }) => before)
+    .find(
+      ({ steps: count, moments, weights }) =>
+        count === 0 && moments === first.moments && weights !== first.weights,
+    )
+}
+
+export interface BeginningParts {
+  /** Weights by their SHA-256. Undefined if they do not come. */
+  weights(hash: string): Promise<Vector | undefined>
+  /** What this node's own warm start made; undefined if it had none. */
+  own: Vector | undefined
+  /** The first values of the lineage. */
+  origin: Vector
+}
+
+/** Undefined if a run that this node has reason to follow may begin with these weights; else why not. */
+export async function checkBeginning(
+  { weights: hash }: StateHashes,
+  { weights, own, origin }: BeginningParts,
+): Promise<string | undefined> {
+  if (!own) return 'it began with a warm start, which this node did not make'
+  const theirs = await weights(hash)
+  if (!theirs) return 'the weights that it began with do not come'
+  const apart = distance(theirs, own) / distance(own, origin)
+  return apart <= MOST_APART
+    ? undefined
+    : `it began with other weights than this node's warm start made (${Math.round(100 * apart)} % of the way apart)`
 }

@@ -12,7 +12,7 @@
 
 import type { Receipt, StateHashes } from '../../../protocol/wire/index.ts'
 import { type Evidence, type Odds, reviewed, type Typicality, untested } from '../sharing/typicality.ts'
-import { type ChainStep, keyOf, readChain } from './chain.ts'
+import { beginningIn, type ChainStep, keyOf, readChain } from './chain.ts'
 
 export interface LadderOptions {
   /** The state of version 0. */
@@ -35,6 +35,9 @@ export interface Climber {
 export interface Ladder {
   /** The stranger to look at next, of those that are connected; undefined if there is none. `now`: monotonic ms. */
   next(strangers: readonly string[], now: number): string | undefined
+  /** The state that the receipt's author began with, if that must be compared first: then it is told to `begun`. */
+  beginning(receipt: Receipt): StateHashes | undefined
+  begun(author: string, state: StateHashes): void
   /**
    * Reads a signed receipt, and says which step to compute again, if one is to be: `draws` is asked where it could. `waits`:
    * there are too few new steps. `seen`: the chain goes on without a draw. If the chain is broken, the author has nothing
@@ -71,7 +74,8 @@ const MOST = 2
 const AGAIN_MS = 10 * 60_000
 /** Weights that a head was compared with may be as old as a trial is long. */
 const MAX_STATES = 512
-const MAX_LOST = 256
+/** Authors of which is remembered that their chains broke, or where they began. */
+const MAX_AUTHORS = 256
 
 const begun = (): Omit<Climber, 'author'> => ({ passed: 0, states: [], typicality: untested() })
 
@@ -79,12 +83,15 @@ export function createLadder(
   { first, restored = [], most = 2 * LEAST_STEPS }: LadderOptions,
   {
     hasHead,
+    warmStart = () => undefined,
     odds,
     random,
     onChange = () => {},
   }: {
     /** Whether this node made the head of that hash, and still has it. */
     hasHead(hash: string): boolean
+    /** SHA-256 of the weights that this node's own warm start made, if it had one. */
+    warmStart?(): string | undefined
     /** What each bet pays for a token, by this node's own tokens. */
     odds(): Odds
     random(): number
@@ -98,12 +105,18 @@ export function createLadder(
   let wasNew = false
   /** Of the climbers. */
   let present: ReadonlySet<string> = new Set()
-  const knownOf = (author: string): StateHashes[] => [first, ...(climbers.get(author)?.states ?? [])]
+  /** By author: the end of its warm start. */
+  const beginnings = new Map<string, readonly [StateHashes]>()
+  const knownOf = (author: string): StateHashes[] => {
+    const weights = warmStart()
+    const own = weights === undefined ? [] : [{ ...first, weights }]
+    return [first, ...own, ...(beginnings.get(author) ?? []), ...(climbers.get(author)?.states ?? [])]
+  }
   const broke = (author: string, now: number): void => {
     if (climbers.delete(author)) onChange([...climbers.values()])
     lost.delete(author)
     lost.set(author, now)
-    if (lost.size > MAX_LOST) lost.delete(lost.keys().next().value!)
+    if (lost.size > MAX_AUTHORS) lost.delete(lost.keys().next().value!)
   }
   const rung = (author: string): number => {
     const { passed = 0, typicality } = climbers.get(author) ?? {}
@@ -142,6 +155,16 @@ export function createLadder(
         climbers.set(one.author, one)
       }
       return chosen
+    },
+
+    beginning(receipt) {
+      const found = beginningIn(receipt, first)
+      const known = knownOf(receipt.author).map(keyOf)
+      return found && !known.includes(keyOf(found)) ? found : undefined
+    },
+    begun(author, state) {
+      beginnings.set(author, [state])
+      if (beginnings.size > MAX_AUTHORS) beginnings.delete(beginnings.keys().next().value!)
     },
 
     look(receipt, draws, now) {

@@ -1,6 +1,8 @@
 // Daemons of one lineage on this machine that follow one another's steps: one forges, one finds it, the others hear of it.
-//   node --import tsx scripts/lab/audits/daemons.ts [minutes=20] [at once | counted | averaged] [others=2] [late=0]
-// The forger is honest until its weights count at another (`counted`), or until another has averaged them. All but the first
+//   node --import tsx scripts/lab/audits/daemons.ts [minutes=20] [at once | counted | averaged | never] [others=2] [late=0]
+//     [FILE.gguf]
+// With a file they run the recipe `sorting`, which begins with a warm start. The forger is honest until its weights count at
+// another (`counted`), or until another has averaged them. All but the first
 // start `late` seconds later, so that they catch up by a trial. Prints what their logs say of audits and trials, when its
 // weights are averaged, and at the end what each says of itself: a minute after all others know.
 
@@ -12,15 +14,10 @@ import { fileURLToPath } from 'node:url'
 import { peerName } from '../../../protocol/text.ts'
 import { startNode } from '../nodes/process.ts'
 
-const [minutes = '20', since = 'counted', others = '2', late = '0'] = process.argv.slice(2)
+const [minutes = '20', since = 'counted', others = '2', late = '0', model] = process.argv.slice(2)
 const FORGER = fileURLToPath(new URL('forger.ts', import.meta.url))
 const ROLES = ['first', 'forger', 'third', 'fourth'].slice(0, 1 + Number(others))
-const CONFIG = `
-[engine]
-threads = 1
-[eval]
-every_seconds = 0
-prompts_per_task = 40
+const SMALL = `
 [rollout]
 group_size = 8
 groups_per_round = 4
@@ -29,6 +26,14 @@ max_completion_tokens = 48
 [training]
 batch_groups = 8
 max_peer_groups = 0
+`
+const RECIPE = ['--recipe', 'sorting', '--model', model!, '--set', 'training.max_peer_groups=0']
+const CONFIG = `${model ? '' : SMALL}
+[engine]
+threads = 1
+[eval]
+every_seconds = 0
+prompts_per_task = 40
 [limits]
 writes_gb_per_day = 0
 [swarm]
@@ -53,7 +58,7 @@ async function open(role: string, trusted: readonly string[] = []) {
   await mkdir(home)
   const weights = role === 'forger' ? `"trusted"\ntrust = ${JSON.stringify(trusted)}` : '"audited"'
   await writeFile(join(home, 'config.toml'), `${CONFIG}weights = ${weights}\n`)
-  const node = await startNode(home, [], { imports: role === 'forger' ? [FORGER] : [] })
+  const node = await startNode(home, model ? RECIPE : [], { imports: role === 'forger' ? [FORGER] : [] })
   const { peerId: id } = (await node.snapshot()).node
   console.log(`${at()} ${role} is ${peerName(id)}`)
   return { role, home, node, id, read: 0, averaged: 0 }

@@ -25,3 +25,16 @@ test('its own heads are there after a kill, as far as they are still known, and 
   expect(again.climbers).toMatchObject([{ author: 'a', passed: 3 }])
   expect((await open('another')).climbers).toEqual([])
 })
+
+test('what the warm start made is there after a kill, beside heads that came later', async () => {
+  const database = createVolatileDatabase()
+  const blobs = createBlobs({ directory: '/heads' }, { disk: new SimulatedDisk() })
+  const open = () => openLadderRecord('l', { database, blobs, log() {} })
+  const one = await open()
+  expect(await one.warmStartWeights()).toBeUndefined()
+  await one.begun(Uint8Array.of(7))
+  await one.keep(Uint8Array.of(1), [])
+  const again = await open()
+  expect(await again.warmStartWeights()).toEqual(Uint8Array.of(7))
+  expect(again.warmStart).toBe(one.warmStart)
+})

@@ -63,6 +63,8 @@ function play({ disk = new SimulatedDisk(), restored, told }: Start = {}) {
       }) as unknown as ReturnType<AuditsParts['swarm']>,
     blobs: createBlobs({ directory: '/audits' }, { disk }),
     keepHead: async () => {},
+    warmStart: async () => undefined,
+    keepWarmStart: async () => {},
     proofs: { async accuse() {}, repeat() {} },
     budget: { draws: () => true, info: () => undefined },
     ...{

@@ -121,6 +121,8 @@ export interface Recorded {
 }
 
 export interface Play {
+  /** What a warm start made of the first weights. */
+  from?: Weights
   steps?: number
   threads?: number
   minibatches?: number
@@ -139,6 +141,7 @@ export interface Play {
 
 /** Plays steps and records them as a node does. */
 export async function play({
+  from = INITIAL,
   steps = 3,
   threads = 1,
   minibatches = 1,
@@ -150,7 +153,7 @@ export async function play({
   learningRate = RATE,
   engine = createLocalEngine({ threads }),
 }: Play = {}): Promise<Recorded> {
-  await engine.open({ spec, weights: INITIAL })
+  await engine.open({ spec, weights: from })
   const blobs = createBlobs({ directory: '/audits' }, { disk })
   const ledger = createLedger({ values: layout.size, ...(maxBytes && { maxBytes }) }, { blobs })
   const troubles: unknown[] = []
