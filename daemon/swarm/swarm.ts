@@ -4,6 +4,7 @@ import { WaggleError } from '../../protocol/errors.ts'
 import { peerName } from '../../protocol/text.ts'
 import { type Invite, SWARM_NAME } from '../../protocol/wire/index.ts'
 import { type StunResponder, startStunResponder } from './addresses/stun-responder.ts'
+import { keepPorts, usualPorts } from './addresses/usual-ports.ts'
 import { assemble } from './assembly/assemble.ts'
 import type { Swarm, SwarmOptions, SwarmParts } from './contract.ts'
 import { bulkFetch } from './fetch/bulk-fetch.ts'
@@ -32,7 +33,8 @@ export async function createSwarm(options: SwarmOptions, parts: SwarmParts): Pro
       log('error', 'a listener of the swarm failed', { error: String(error) })
     }
   }
-  const assembled = await assemble(options, { ...parts, topic, onEvent })
+  const listen = await usualPorts(options.listen, { datastore: parts.datastore })
+  const assembled = await assemble({ ...options, listen }, { ...parts, topic, onEvent })
   const { libp2p, gate, connectionLimit, dialBackoff, redial, links, directly, prober, wakeDetector } =
     assembled
   const { greeter, forgetting, thinning, silence, antiEntropy, bandwidth } = assembled
@@ -55,7 +57,8 @@ export async function createSwarm(options: SwarmOptions, parts: SwarmParts): Pro
       await states?.start()
       connectionLimit.start()
       dialBackoff.start()
-      await startHost(libp2p, options)
+      const listening = await startHost(libp2p, { listen })
+      await keepPorts(options.listen, listening, { datastore: parts.datastore })
       if (options.stunPort !== undefined)
         stunResponder = await startStunResponder({ port: options.stunPort }, { clock })
       pubsub.subscribe(topic)

@@ -178,10 +178,18 @@ export async function libp2pKey({ key }: Pick<Identity, 'key'>) {
   return await generateKeyPairFromSeed('Ed25519', Buffer.from(d!, 'base64url'))
 }
 
-/** Starts the host. Rejects with E_PORT if it cannot listen. */
-export async function startHost(libp2p: SwarmNode, { listen }: Pick<HostOptions, 'listen'>): Promise<void> {
+/** Starts the host. Resolves with the multiaddrs that it listens on. Rejects with E_PORT if it cannot listen. */
+export async function startHost(
+  libp2p: SwarmNode,
+  { listen }: Pick<HostOptions, 'listen'>,
+): Promise<string[]> {
+  const listening: string[] = []
+  libp2p.addEventListener('transport:listening', ({ detail }) => {
+    listening.push(...detail.getAddrs().map(String))
+  })
   try {
     await libp2p.start()
+    return listening
   } catch (cause) {
     await libp2p.stop()
     const messages = [cause, ...((cause as AggregateError).errors ?? [])].map(
