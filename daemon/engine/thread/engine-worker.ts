@@ -28,8 +28,11 @@ interface EngineWorkerEvents {
   onEnd(reason: string | undefined): void
 }
 
-/** How long a thread may take to end by itself. */
-const STOP_MS = 2000
+/**
+ * How long a thread may take to end by itself, once its calls have ended: on a busy machine giving a model's memory back takes
+ * seconds. Only one that hangs is ended from outside, because V8 then sometimes aborts on it, and with it the whole process.
+ */
+const STOP_MS = 30_000
 
 const withExtension = (module: URL): URL =>
   new URL(`${module.href}.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`)
@@ -57,8 +60,7 @@ export function openThread(
     hold: (isHeld) => (isHeld ? worker.ref() : worker.unref()),
     async stop() {
       worker.ref()
-      // The thread then ends by itself (line.ts). Where it was ended from outside, V8 once aborted on this thread, and with
-      // it the whole process.
+      // The thread then ends by itself (line.ts).
       cuts.port1.close()
       const late = setTimeout(() => void worker.terminate(), STOP_MS)
       await ended
