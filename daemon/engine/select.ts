@@ -2,7 +2,7 @@
 
 import { WaggleError } from '../../protocol/errors.ts'
 import { decide } from './devices/decide.ts'
-import { DEVICES, type Device } from './devices/device.ts'
+import { DEVICES, type Device, isOnlyProcessor } from './devices/device.ts'
 import { thisMachine } from './devices/machine.ts'
 import { probe } from './devices/probe.ts'
 import { createSteadyEngine } from './devices/steady.ts'
@@ -100,6 +100,11 @@ export async function createEngines(
       return createTfjsEngines(count)
     }
   }
+}
+
+/** Whether engines of these settings are sure to compute on the processor. */
+export function isOnProcessor({ kind, device }: Pick<EngineChoice, 'kind' | 'device'>): boolean {
+  return kind === 'onnx' && isOnlyProcessor(deviceOf(device), thisMachine())
 }
 
 function deviceOf(name: string): Device | 'auto' {

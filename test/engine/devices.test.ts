@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { choose, type Finding } from '../../daemon/engine/devices/choice.ts'
 import { decide } from '../../daemon/engine/devices/decide.ts'
-import { drivable, type Machine } from '../../daemon/engine/devices/device.ts'
+import { drivable, isOnlyProcessor, type Machine } from '../../daemon/engine/devices/device.ts'
 import { type ProbeOptions, probe } from '../../daemon/engine/devices/probe.ts'
 import { partOf, tryDevice } from '../../daemon/engine/devices/trial.ts'
 import { agrees } from '../../daemon/engine/devices/trial-report.ts'
@@ -51,6 +51,15 @@ test('a driver that crashes, hangs, throws or computes nonsense costs its own pr
   expect(mute!.trouble).toMatch(/status 3/)
   expect(good).toEqual({ device: 'webgpu', speed: 2.5 })
   expect(short!.trouble).toMatch(/^the device has no float16/)
+})
+
+test('what is sure to run on the processor is known before any device is tried', () => {
+  const has = (path: string): boolean => path.startsWith('/dev/dri')
+  expect(isOnlyProcessor('cpu', machine({ has }))).toBe(true)
+  expect(isOnlyProcessor('auto', machine())).toBe(true)
+  expect(isOnlyProcessor('auto', machine({ has }))).toBe(false)
+  expect(isOnlyProcessor('webgpu', machine())).toBe(false)
+  expect(isOnlyProcessor('auto', machine({ platform: 'darwin', arch: 'arm64' }))).toBe(false)
 })
 
 test('not a number agrees with nothing', () => {

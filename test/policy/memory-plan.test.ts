@@ -53,6 +53,11 @@ test('arrays of parameters are counted exactly', () => {
   expect(lora.optimizer).toBe(2 * 4 * 24 * perLayer)
 })
 
+test('a processor takes half the tokens at once, for it gains nothing by more', () => {
+  expect(plan({ budget: 200e9, isOnProcessor: true }).microBatchTokens).toBe(1024)
+  expect(plan({ budget: 200e9, isOnProcessor: true, microBatchTokens: 4096 }).microBatchTokens).toBe(4096)
+})
+
 test('all parameters where they fit, else the adapter, always within the budget', () => {
   expect(plan({ budget: 200e9 })).toMatchObject({ adapter: undefined, microBatchTokens: 2048, slots: 64 })
   const small = plan({ budget: 8e9 })
@@ -198,6 +203,7 @@ test('a home goes on as it began', () => {
     questions: [{ question: 'a' }, { question: 'abcd' }],
     ...{ tokenizer, contextLength: 8192 },
     memory: { available: 1, used: 1, limit: 0 },
+    isOnProcessor: false,
   }
   const fresh = wishOf({ ...parts, checkpoint: undefined })
   expect(fresh).toMatchObject({
@@ -230,7 +236,7 @@ test('conversations are planned for 2048 tokens, or the model’s context if tha
         environments: [],
       },
       ...{ questions: [], tokenizer: { encodePrompt: () => new Int32Array(1) }, contextLength },
-      ...{ checkpoint: undefined, memory: { available: 1, used: 1, limit: 0 } },
+      ...{ checkpoint: undefined, memory: { available: 1, used: 1, limit: 0 }, isOnProcessor: false },
     }).conversation
   expect(conversationOf(8192)).toEqual({ least: 2048, most: 8192, context: 8192 })
   expect(conversationOf(512)).toEqual({ least: 512, most: 512, context: 512 })

@@ -6,6 +6,7 @@ import type { Task } from '../../../protocol/plugin/index.ts'
 import type { Asked } from '../../../protocol/train/index.ts'
 import type { Config } from '../../config/schema.ts'
 import { type DecoderSpec, parameterShapes } from '../../engine/decoder.ts'
+import { isOnProcessor } from '../../engine/select.ts'
 import { type BasePrecision, bytesIn } from '../../policy/files/base-weights.ts'
 import type { WeightSource } from '../../policy/files/model-files.ts'
 import { type MemoryPlan, memoryHere, planMemory, wishOf } from '../../policy/memory-plan/index.ts'
@@ -85,6 +86,9 @@ export function planHere(
   const here = { ...memory, available: memory.available + taken }
   const baseBytes = (precision: BasePrecision) => bytesIn(tensors, spec, precision)
   const { contextLength } = spec
-  const wish = wishOf({ config, questions, contextLength, tokenizer, checkpoint, memory: here, baseBytes })
+  const wish = wishOf({
+    ...{ config, questions, contextLength, tokenizer, checkpoint, memory: here, baseBytes },
+    isOnProcessor: isOnProcessor(config.engine),
+  })
   return planMemory(name, spec, wish)
 }

@@ -55,7 +55,9 @@ export const swarm = z.strictObject({
   listen: z
     .array(address)
     .default(['/ip4/0.0.0.0/tcp/0'])
-    .describe('multiaddrs to listen on; port 0 is any free port, after a restart the same if it is still free'),
+    .describe(
+      'multiaddrs to listen on; port 0 is any free port, after a restart the same if it is still free',
+    ),
   announce: z.array(address).default([]).describe('more multiaddrs to announce, such as a forwarded port'),
   bootstrap: z.array(address).default([]).describe('multiaddrs of peers to dial at the start'),
   lan: z

@@ -27,6 +27,14 @@ export function drivable({ platform, arch }: Pick<Machine, 'platform' | 'arch'>)
   }
 }
 
+/** Whether engines are sure to run on the processor. */
+export function isOnlyProcessor(wanted: Device | 'auto', machine: Machine): boolean {
+  const possible = wanted === 'auto' ? drivable(machine) : [wanted]
+  return possible.every(
+    (device) => device === 'cpu' || ruledOut(device, machine, wanted !== 'auto') !== undefined,
+  )
+}
+
 /**
  * Why a device need not be tried; undefined if it should be. Does not touch drivers. If the config names the device, it
  * may be emulated in software, so entries in /dev are not required.

@@ -7,6 +7,7 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import type { Task } from '../../../protocol/plugin/index.ts'
 import type { Paths } from '../../config/paths.ts'
 import type { Config } from '../../config/schema.ts'
+import { isOnProcessor } from '../../engine/select.ts'
 import { baseFacts } from '../../policy/files/base-facts.ts'
 import { bytesIn } from '../../policy/files/base-weights.ts'
 import { type MemoryPlan, memoryHere, planMemory, planText, wishOf } from '../../policy/memory-plan/index.ts'
@@ -101,6 +102,7 @@ export async function openModels(
           tokenizer,
           checkpoint: latest && trainedMeta(latest.meta),
           memory: memoryHere(),
+          isOnProcessor: isOnProcessor(config.engine),
           baseBytes: (precision) => bytesIn(tensors, spec, precision),
           roles: roles.filter((role) => role.model === undefined).length,
           teachersWrite: asked.writes,

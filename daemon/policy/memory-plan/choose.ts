@@ -13,6 +13,8 @@ export interface Wish {
   adapter: AdapterSpec
   /** 0 means as many as fit, up to what is best for the engine. */
   microBatchTokens: number
+  /** No other device computes. */
+  isOnProcessor?: boolean
   /** Bytes that the node may use in total. */
   budget: number
   work: Omit<
@@ -60,8 +62,7 @@ export interface MemoryPlan {
 
 /**
  * Sizes of micro-batches, and the binary logarithm of the time that a step takes with each, 0 for the first: measured
- * (docs/results/models.md) but the last, which goes on from them. Larger ones gain nothing, because activations should
- * stay in the processor's cache.
+ * (docs/results/models.md) but the last, which goes on from them. Larger ones gain nothing.
  */
 const MICRO_BATCHES = new Map([
   [2048, 0],
@@ -70,6 +71,8 @@ const MICRO_BATCHES = new Map([
   [256, 0.57],
   [128, 1.2],
 ])
+/** With the largest a processor takes twice the memory, and trains at most 1.02 times as fast, or more slowly. */
+const LARGEST_ON_PROCESSOR = 1024
 const SLOTS = [64, 32, 16, 8, 4, 1]
 /** With `auto`, having to go below this makes an adapter or a smaller base the better choice. */
 const ENOUGH = { microBatchTokens: 512, slots: 8 }
@@ -146,8 +149,9 @@ function waysOf({ method, adapter, base }: Wish): Way[] {
 type Size = Pick<MemoryPlan, 'microBatchTokens' | 'checkpointing' | 'slots' | 'packs'>
 
 /** Fastest first. */
-function sizes({ microBatchTokens, base }: Wish, { base: precision }: Way): Size[] {
-  const batches = microBatchTokens > 0 ? [microBatchTokens] : [...MICRO_BATCHES.keys()]
+function sizes({ microBatchTokens, isOnProcessor, base }: Wish, { base: precision }: Way): Size[] {
+  const usual = [...MICRO_BATCHES.keys()].filter((size) => !isOnProcessor || size <= LARGEST_ON_PROCESSOR)
+  const batches = microBatchTokens > 0 ? [microBatchTokens] : usual
   const hasBlocks = precision !== 'f32' && (base?.bytes(precision).blocks ?? 0) > 0
   const all = (hasBlocks ? [true, false] : [true]).flatMap((packs) =>
     [false, true].flatMap((checkpointing) =>

@@ -33,6 +33,8 @@ interface WishParts {
   /** What the checkpoint being resumed trains; undefined without one. */
   checkpoint: { adapter?: AdapterSpec | undefined } | undefined
   memory: MemoryHere
+  /** See Wish. */
+  isOnProcessor: boolean
   /** Bytes of the model's weights in a precision. */
   baseBytes?: BaseWish['bytes']
   /** Number of plugin models that are copies of the node's model. */
@@ -59,6 +61,7 @@ export function wishOf({
   tokenizer,
   checkpoint,
   memory,
+  isOnProcessor,
   roles = 0,
   taken = 0,
   teachersWrite = false,
@@ -93,6 +96,7 @@ export function wishOf({
       targets: [...ADAPTER_TARGETS],
     },
     microBatchTokens: engine.micro_batch_tokens,
+    isOnProcessor,
     ...(baseBytes && { base: { asked: basePrecision, bytes: baseBytes } }),
     budget: Math.max(0, memoryBudget(engine.memory_gb, memory) - taken),
     conversation: conversationOf(config, contextLength),
