@@ -106,14 +106,14 @@ describe('a stranger', () => {
 
   test.each([
     ['that began with the same warm start', 0],
-    ['whose warm start rounded otherwise', 0.04],
+    ['whose warm start rounded otherwise', 0.009],
   ])('%s has passed a draw', async (_, more) => {
     const ownStart = toVector(layout, warmStarted(more))
     expect(await look(warm, 3, { ownStart })).toMatchObject({ list: [{ passed: 1 }] })
   })
 
   test.each([
-    ['than the own warm start made', 0.06, '6 % of the way apart'],
+    ['than the own warm start made', 0.02, '2 % of the way apart'],
     ['where there was no warm start', undefined, 'which this node did not make'],
   ])('that began with other weights %s has nothing, and is not accused', async (_, more, why) => {
     const ownStart = more === undefined ? undefined : toVector(layout, warmStarted(more))
@@ -123,7 +123,7 @@ describe('a stranger', () => {
   })
 
   test('that does not serve the end of its warm start has nothing', async () => {
-    const ownStart = toVector(layout, warmStarted(0.04))
+    const ownStart = toVector(layout, warmStarted(0.009))
     expect(await look(warm, 3, { ownStart, isServed: false })).toMatchObject({ list: [], failures: [] })
   })
 })
