@@ -55,7 +55,9 @@ function createMember(name: string, own = 0) {
   const hourly = () => createHourlyBytes({ most: () => limit * 1e6 }, { clock })
   return {
     name,
-    exchange: createHeadExchange({ layout, origin: () => origin, every: STEPS_BETWEEN_HEADS }),
+    exchange: createHeadExchange({
+      ...{ layout, origin: () => origin, every: STEPS_BETWEEN_HEADS, learningRate: () => 1e-4 },
+    }),
     partners: createPartners(clock),
     limits: { in: hourly(), out: hourly() },
     weights: new Float32Array(DIMENSIONS) as Vector,

@@ -34,6 +34,7 @@ export interface HeadsParts extends Omit<AskingParts, 'isOut'>, TrialParts {
   isOn(): boolean
   /** Whether the heads of peers that are not trusted may teach. */
   mayTeach(): boolean
+  learningRate(): number
   /** Bytes of weights an hour beyond the local network; 0 for no limit. */
   mostPerHour(): number
   /** Paused by the user, or held back by limits: then nothing is exchanged. */
@@ -91,7 +92,9 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const layout = layoutOf(policy.spec)
   const isOn = (): boolean => layout.size <= MAX_VALUES && parts.isOn()
   const origin = (): Vector => toVector(layout, policy.initial)
-  const exchange = createHeadExchange({ layout, origin, every: STEPS_BETWEEN_HEADS })
+  const exchange = createHeadExchange({
+    ...{ layout, origin, every: STEPS_BETWEEN_HEADS, learningRate: parts.learningRate },
+  })
   const teaching = createTeachingHeads({ layout, origin })
   const partners = createPartners({ now })
   partners.restore(parts.joined)
@@ -201,6 +204,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
         await phases.run('join', {}, begin)
     },
     ownGroup({ prompt, rollouts }) {
+      exchange.wrote()
       if (!isOn() || here().length === 0) return
       const reward = rollouts.reduce((sum, one) => sum + one.reward, 0) / rollouts.length
       const task = `${prompt.task} (difficulty ${prompt.difficulty})`

@@ -44,6 +44,7 @@ export function openHeads(
     ...parts,
     swarm,
     isOn: () => isLineageKnown && swarm() !== undefined && settings().swarm.weights !== 'off',
+    learningRate: () => settings().training.learning_rate,
     mostPerHour: () => settings().limits.weights_mb_per_hour * 1e6,
     mayTeach: () => hasTeacher && settings().swarm.weights === 'teach',
     isTrusted: (peer) => (swarm()?.isPrivate ?? false) || vouchesFor(settings().swarm.trust, peer),

@@ -8,6 +8,7 @@
 import { packedSize, packOff, unpackBeside } from './blocks.ts'
 import { type AddedHead, type AuditedWeights, type ComparedHead, join } from './join.ts'
 import { createMembers } from './members.ts'
+import { createPace } from './pace.ts'
 import { distance, type Layout, norm, type Vector } from './vector.ts'
 
 export interface HeadExchangeOptions {
@@ -16,6 +17,8 @@ export interface HeadExchangeOptions {
   origin(): Vector
   /** Optimizer steps between two heads of this node. */
   every: number
+  /** The learning rate now: it says how far steps can lead, until this node has made some. */
+  learningRate(): number
 }
 
 /** Groups behind a node's weights: its own, and those of others. */
@@ -49,10 +52,12 @@ export interface HeadExchange {
   /** Bytes of a head. */
   readonly size: number
   /**
-   * Whether a head is due: it is so many steps since the last one, or there was none. The second comes a step after the
-   * first, so that a node knows early how far its steps lead, and may average.
+   * Whether a head is due: it is so many steps since the last one, or so many own groups, of which none may have taught
+   * anything, or there was none. The second comes a step after the first, so that a node knows early how far its steps lead.
    */
   isDue(version: number): boolean
+  /** This node has written a group. */
+  wrote(): void
   /** Makes a head: the bytes that peers get. */
   make(now: { version: number; weights: Vector }): Uint8Array<ArrayBuffer>
   /**
@@ -122,10 +127,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     start ??= options.origin()
     return start
   }
-  let made: number | undefined
-  /** Weights after the last head or join, and how far own steps lead from one head to the next. */
-  let from: Vector | undefined
-  let movement = 0
+  const pace = createPace({ every, values: layout.size, learningRate: options.learningRate })
   /** By peer: what its answer is compared with. */
   let asked = new Map<string, Vector>()
   let waiting = new Map<string, Waiting>()
@@ -134,14 +136,10 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
 
   return {
     size: packedSize(layout.size),
-    isDue: (version) => made === undefined || version >= made + (movement > 0 ? every : 1),
+    ...{ isDue: pace.isDue, wrote: pace.wrote },
 
     make({ version, weights }) {
-      // After fewer steps, as far as so many would lead in one direction.
-      const times = every / Math.min(every, Math.max(1, version - (made ?? version)))
-      movement = (from && times * distance(weights, from)) || movement
-      from = weights
-      made = version
+      pace.made({ version, weights })
       members.made(version)
       lost ??= new Float32Array(layout.size)
       return packBeside(weights, origin(), lost)
@@ -187,13 +185,13 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
 
     apart(isSuspect, learnt) {
       const strangers = [...waiting.values()].filter(
-        (head) => movement > 0 && !members.has(head.author) && !isAhead(learnt, head),
+        (head) => pace.movement > 0 && !members.has(head.author) && !isAhead(learnt, head),
       )
       const suspect = strangers.find(({ author }) => isSuspect(author))
       if (suspect) return [suspect]
       // Of nodes that begin together, one is easily a few steps ahead, and the first steps are the smallest.
-      if (members.age(made!) < every) return []
-      return strangers.filter(({ apart }) => apart > FARTHEST * movement)
+      if (members.age(pace.madeAt!) < every) return []
+      return strangers.filter(({ apart }) => apart > FARTHEST * pace.movement)
     },
 
     share: (version, heads) => 1 / (1 + members.count(version, heads.map(authorOf))),
@@ -206,18 +204,18 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     nodesAt: members.nodesAt,
 
     join({ version, weights, learnt }) {
-      // Before its own first steps, a node cannot say how far is too far.
-      const heads = [...waiting.values()].filter((head) => movement > 0 && !isAhead(learnt, head))
-      const strangers = movement > 0 ? near(audited.values(), FARTHEST * movement) : []
+      const heads = [...waiting.values()].filter((head) => !isAhead(learnt, head))
+      // Before its own first steps, a node cannot say how far is too far for a stranger.
+      const strangers = pace.movement > 0 ? near(audited.values(), FARTHEST * pace.movement) : []
       waiting = new Map()
       audited = new Map()
       members.admit(heads.map(authorOf), version)
       // What strangers say of their work counts for nothing.
       const all = [...heads, ...strangers.map((one) => ({ ...one, own: 0 }))]
       const nodes = 1 + members.count(version) + Math.min(1, strangers.length)
-      const joined = join(weights, all, { nodes, farthest: FARTHEST * movement })
+      const joined = join(weights, all, { nodes, farthest: FARTHEST * pace.reach })
       const strays = heads.filter(({ author }, i) => members.strays(author, joined.added[i]!))
-      from = joined.weights
+      pace.goOn(joined.weights)
       return { ...toldOf(all, joined), strays: strays.map(authorOf) }
     },
 
@@ -225,9 +223,8 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       asked = new Map()
       waiting = new Map()
       audited = new Map()
-      made = undefined
+      pace.reset()
       lost = undefined
-      from = undefined
     },
   }
 }

@@ -68,7 +68,12 @@ export async function createHeadSwarm(
   }
   const layout = layoutOf(nodes[0]!.policy.spec)
   const origin = toVector(layout, nodes[0]!.policy.initial)
-  const exchanges = numbers.map(() => createHeadExchange({ layout, origin: () => origin, every: EVERY }))
+  const exchanges = numbers.map((i) =>
+    createHeadExchange({
+      ...{ layout, origin: () => origin, every: EVERY },
+      learningRate: () => options.node(i).learningRate ?? 0,
+    }),
+  )
   const random = randomStream(seed, 'network')
   let coming: { to: number; at: number; head: FetchedHead; isLost: boolean }[] = []
   let [now, bytes] = [0, 0]

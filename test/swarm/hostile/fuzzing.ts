@@ -83,7 +83,12 @@ const HEAD_LAYOUT = { size: HEAD_VALUES, tensors: [{ name: 'w', at: 0, length: H
 /** A body as a peer's head: it is refused, or joined within the limit, or tried; and the node's weights stay finite. */
 function joinBody(): (bytes: Uint8Array) => string {
   const start = Float32Array.from({ length: HEAD_VALUES }, (_, i) => Math.cos(i))
-  const exchange = createHeadExchange({ layout: HEAD_LAYOUT, origin: () => start, every: 2 })
+  const exchange = createHeadExchange({
+    layout: HEAD_LAYOUT,
+    origin: () => start,
+    every: 2,
+    learningRate: () => 1e-3,
+  })
   const nothing = { own: 10, foreign: 0 }
   let version = 0
   /** As after two own steps, so that there is a movement to compare with. */

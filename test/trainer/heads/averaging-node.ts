@@ -79,6 +79,7 @@ export async function startNode(
     ...{
       isOn: () => true,
       mayTeach: () => false,
+      learningRate: () => 1e-3,
       mustWait: () => false,
       mostPerHour: () => 0,
       isTrusted: () => true,

@@ -7,7 +7,7 @@ import type { Vector } from '../../../daemon/trainer/heads/vector.ts'
 
 const origin = Float32Array.of(1, 1, 1, 1)
 const layout = { size: 4, tensors: [{ name: 'w', at: 0, length: 4 }] }
-const create = () => createHeadExchange({ layout, origin: () => origin, every: 4 })
+const create = () => createHeadExchange({ layout, origin: () => origin, every: 4, learningRate: () => 1e-3 })
 const at = (value: number): Vector => new Float32Array(4).fill(value)
 const head = (author: string, value: number, learnt = { own: 8, foreign: 0 }) => ({
   ...{ author, version: 4, ...learnt },
@@ -183,7 +183,12 @@ describe('refused', () => {
   })
 
   test('a head with values beyond a float', () => {
-    const exchange = createHeadExchange({ layout, origin: () => at(3e38), every: 4 })
+    const exchange = createHeadExchange({
+      layout,
+      origin: () => at(3e38),
+      every: 4,
+      learningRate: () => 1e-3,
+    })
     exchange.ask(['a'], at(3e38))
     expect(exchange.take({ ...head('a', 3), bytes: pack(at(3e38)) })).toBe('malformed')
   })

@@ -98,6 +98,7 @@ function play(
     probation: options.probation ?? createProbation(),
     isOn: () => state.isOn,
     mayTeach: () => teaches,
+    learningRate: () => 1e-3,
     mostPerHour: () => options.mostPerHour ?? 0,
     mustWait: () => false,
     isTrusted: () => trusts,

@@ -1,0 +1,73 @@
+// How far a node's own steps lead from one of its heads to the next, and when a head is due.
+
+import { distance, type Vector } from './vector.ts'
+
+export interface Pace {
+  /** See HeadExchange. */
+  isDue(version: number): boolean
+  wrote(): void
+  /** This node's version at its newest head; undefined before the first. */
+  readonly madeAt: number | undefined
+  /** How far own steps lead from one head to the next; 0 before the first ones. */
+  readonly movement: number
+  /** The same, or how far they could lead. */
+  readonly reach: number
+  /** A head is made of these weights. */
+  made(now: { version: number; weights: Vector }): void
+  /** Own steps go on from these weights. */
+  goOn(weights: Vector): void
+  reset(): void
+}
+
+/** Own groups between two heads at most: what so many steps take if all teach something. */
+const MOST_GROUPS = 32
+
+/** `every`: optimizer steps between two heads. `values`: of the weights. */
+export function createPace({
+  every,
+  values,
+  learningRate,
+}: {
+  every: number
+  values: number
+  learningRate(): number
+}): Pace {
+  let madeAt: number | undefined
+  /** Weights after the last head or join. */
+  let from: Vector | undefined
+  let movement = 0
+  /** Since the last head. */
+  let groups = 0
+  return {
+    isDue: (version) =>
+      madeAt === undefined || version >= madeAt + (movement > 0 ? every : 1) || groups >= MOST_GROUPS,
+    wrote() {
+      groups++
+    },
+    get madeAt() {
+      return madeAt
+    },
+    get movement() {
+      return movement
+    },
+    get reach() {
+      // AdamW moves no value by much more than its rate in a step.
+      return movement || every * learningRate() * Math.sqrt(values)
+    },
+    made({ version, weights }) {
+      // After fewer steps, as far as so many would lead in one direction.
+      const times = every / Math.min(every, Math.max(1, version - (madeAt ?? version)))
+      movement = (from && times * distance(weights, from)) || movement
+      from = weights
+      madeAt = version
+      groups = 0
+    },
+    goOn(weights) {
+      from = weights
+    },
+    reset() {
+      madeAt = undefined
+      from = undefined
+    },
+  }
+}
