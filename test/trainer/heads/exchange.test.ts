@@ -40,6 +40,17 @@ describe('when', () => {
     expect(exchange.isDue(5)).toBe(true)
   })
 
+  test('a node whose groups teach it nothing asks after as many as four steps take', () => {
+    const exchange = create()
+    exchange.make({ version: 0, weights: at(1) })
+    for (let i = 0; i < 31; i++) exchange.wrote()
+    expect(exchange.isDue(0)).toBe(false)
+    exchange.wrote()
+    expect(exchange.isDue(0)).toBe(true)
+    exchange.make({ version: 0, weights: at(1) })
+    expect(exchange.isDue(0)).toBe(false)
+  })
+
   test('a head can be joined without waiting for other peers', () => {
     const exchange = asking()
     exchange.take(head('a', 4))
@@ -61,6 +72,27 @@ describe('when', () => {
 })
 
 describe('joining', () => {
+  test('a node without a step of its own learns from peers, as far as its steps could lead', () => {
+    const exchange = create()
+    exchange.make({ version: 0, weights: at(1) })
+    exchange.ask(['a', 'b'], at(1))
+    // Four steps at 1e-3 lead each of four values 4e-3 away, and a head may be four times as far.
+    exchange.take(head('a', 1.004))
+    exchange.take(head('b', 5))
+    const { weights, heads } = joined(exchange, 1, 0)
+    close(weights, 1 + (0.004 + 4 * 0.004) / 3)
+    expect(heads.map(({ isClipped }) => isClipped)).toEqual([false, true])
+  })
+
+  test('a peer counts once among the nodes, however often its heads come between two steps', () => {
+    const exchange = asking(['a'])
+    for (let i = 0; i < 5; i++) {
+      exchange.take(head('a', 2))
+      joined(exchange)
+    }
+    expect(exchange.nodesAt(4)).toBe(2)
+  })
+
   test('gives the mean of own weights and heads', () => {
     const exchange = asking()
     exchange.take(head('a', 3))
