@@ -1,7 +1,7 @@
-// Daemons in a private swarm average their weights and audit each other's steps, also after one was killed.
+// Daemons average their weights and audit each other's steps, also after one was killed: in a private swarm, and as strangers.
 
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import type { Snapshot } from '../../protocol/api/index.ts'
 import { type Daemon, killAll, startDaemon, temporary } from './daemon.ts'
 
@@ -62,4 +62,26 @@ it('daemons of one lineage average and audit weights beside one of another, and 
   await again.until('it averages with the first again', averagesWith(peerId), 240_000)
   await first.until('it averages with the second again', averagesWith(other, killed), 240_000)
   for (const daemon of [first, again]) expect((await daemon.stop()).status).toBe(0)
+}, 600_000)
+
+it('strangers that begin with the same warm start audit each other’s steps, whatever their seeds', async () => {
+  const settings = ['swarm.weights=audited', 'warm_start.steps=3', 'training.max_peer_groups=0']
+  const [first, second] = await Promise.all([
+    start('first', ['up'], [...settings, 'node.seed=1']),
+    start('second', ['up'], [...settings, 'node.seed=2']),
+  ])
+  const [address] = (await first.client.snapshot()).swarm!.addresses
+  await second.client.send('join', { target: address! })
+  for (const daemon of [first, second]) {
+    await daemon.until(
+      'it has audited a step of the other',
+      ({ heads }) => heads?.audits !== undefined,
+      240_000,
+    )
+    await vi.waitFor(
+      () => expect(daemon.stdout() + daemon.stderr()).toMatch(/step of the stranger .* passed, 1 in a row/),
+      10_000,
+    )
+  }
+  for (const daemon of [first, second]) expect((await daemon.stop()).status).toBe(0)
 }, 600_000)
