@@ -53,6 +53,17 @@ test('init takes a preset, and `auto` finds one for this machine', async () => {
 })
 
 describe('doctor', () => {
+  test('plans memory for models that only teach', async () => {
+    const home = freshHome()
+    const teacher = fileURLToPath(new URL('../../models/three-tasks', import.meta.url))
+    writeFileSync(
+      join(home, 'config.toml'),
+      `[[corrections]]\nuse = "teachers"\nfrom = [${JSON.stringify(teacher)}]\n`,
+    )
+    const { findings } = await doctor(home)
+    expect(findings.find(({ what }) => what === 'memory plan')?.fact).toContain('teachers')
+  })
+
   test('finds a sound machine sound, in text and JSON', async () => {
     const home = freshHome()
     const { findings } = await doctor(home, '--listen', '/ip4/127.0.0.1/tcp/0')

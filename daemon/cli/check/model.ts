@@ -9,8 +9,9 @@ import { ruledOut } from '../../engine/devices/device.ts'
 import { thisMachine } from '../../engine/devices/machine.ts'
 import type { Context } from '../contract.ts'
 import { requireContinued } from '../model/continued.ts'
-import { type Inspected, inspectModel, planHere } from '../model/inspect.ts'
+import { type Inspected, inspectModel } from '../model/inspect.ts'
 import { newestOf } from '../model/manifests.ts'
+import { planHere } from '../model/plan.ts'
 import { attempt, problemAt } from './problem.ts'
 
 export async function modelProblems(
@@ -32,7 +33,7 @@ export async function modelProblems(
   const checkpoint = newestOf(context.paths.checkpoints, inspected.directory)
   const running = await context.client.snapshot().catch(() => undefined)
   return await attempt(['model', 'path'], originOf, () =>
-    planHere(inspected, { config, tasks, checkpoint, taken: running?.machine?.rssBytes ?? 0 }),
+    planHere(context, inspected, { config, tasks, checkpoint, taken: running?.machine?.rssBytes ?? 0 }),
   )
 }
 

@@ -7,9 +7,10 @@ import type { Task } from '../../../protocol/plugin/index.ts'
 import { parameterCount } from '../../engine/decoder.ts'
 import { planText } from '../../policy/memory-plan/index.ts'
 import { loadTasks } from '../../wiring/built-in.ts'
-import { type Inspected, inspectModel, planHere } from '../model/inspect.ts'
+import { type Inspected, inspectModel } from '../model/inspect.ts'
 import { datasetParts } from '../model/locate.ts'
 import { newestOf } from '../model/manifests.ts'
+import { planHere } from '../model/plan.ts'
 import { type Check, type Finding, fail, ok, type Patient, warn } from './finding.ts'
 
 export const model: Check = async (patient) => {
@@ -41,7 +42,7 @@ async function planOf({ context, config, daemon }: Patient, found: Inspected): P
   // Problems with datasets are reported by another check.
   const tasks = await loadTasks(config!.tasks, datasetParts(context)).catch((): Task[] => [])
   try {
-    const plan = planHere(found, {
+    const plan = await planHere(context, found, {
       ...{ config: config!, tasks, checkpoint: newestOf(context.paths.checkpoints, found.directory) },
       // The memory of the running daemon is available to the plan.
       taken: daemon?.machine?.rssBytes ?? 0,

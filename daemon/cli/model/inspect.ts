@@ -2,21 +2,14 @@
 // anything that would prevent a node from starting with it.
 
 import { WaggleError } from '../../../protocol/errors.ts'
-import type { Task } from '../../../protocol/plugin/index.ts'
-import type { Asked } from '../../../protocol/train/index.ts'
-import type { Config } from '../../config/schema.ts'
 import { type DecoderSpec, parameterShapes } from '../../engine/decoder.ts'
-import { isOnProcessor } from '../../engine/select.ts'
-import { type BasePrecision, bytesIn } from '../../policy/files/base-weights.ts'
 import type { WeightSource } from '../../policy/files/model-files.ts'
-import { type MemoryPlan, memoryHere, planMemory, wishOf } from '../../policy/memory-plan/index.ts'
 import { describeModel, type Model } from '../../policy/model.ts'
 import { bundledModel, findModel } from '../../policy/sources/find.ts'
 import { hubReference } from '../../policy/sources/reference.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import type { Context } from '../contract.ts'
 import { fromHere } from './locate.ts'
-import type { CheckpointHere } from './manifests.ts'
 
 export interface Inspected extends Pick<Model, 'spec' | 'tokenizer' | 'files' | 'directory'> {
   /** For display. */
@@ -60,35 +53,4 @@ function requireShapes(tensors: WeightSource['tensors'], spec: DecoderSpec): voi
       hint: 'config.json does not match the weights.',
     })
   }
-}
-
-interface PlanParts {
-  config: Config
-  tasks: readonly Task[]
-  checkpoint: CheckpointHere | undefined
-  /** Bytes that a running node of this home uses and would release. */
-  taken: number
-}
-
-/** The memory plan that a node would use with this model. Throws if the model does not fit. */
-export function planHere(
-  { name, spec, tokenizer, tensors }: Pick<Inspected, 'name' | 'spec' | 'tokenizer' | 'tensors'>,
-  { config, tasks, checkpoint, taken }: PlanParts,
-): MemoryPlan {
-  const questions = config.tasks.flatMap(({ name: task, difficulty }): Asked[] => {
-    const known = tasks.find((one) => one.name === task)
-    if (!known) return []
-    const at = { difficulty: difficulty ?? known.difficulty.default }
-    const some: Asked[] = Array.from({ length: 16 }, (_, seed) => known.generate({ seed, ...at }))
-    return known.finite ? [...some, { ...some[0]!, question: known.finite.longest(at.difficulty) }] : some
-  })
-  const memory = memoryHere()
-  const here = { ...memory, available: memory.available + taken }
-  const baseBytes = (precision: BasePrecision) => bytesIn(tensors, spec, precision)
-  const { contextLength } = spec
-  const wish = wishOf({
-    ...{ config, questions, contextLength, tokenizer, checkpoint, memory: here, baseBytes },
-    isOnProcessor: isOnProcessor(config.engine),
-  })
-  return planMemory(name, spec, wish)
 }
