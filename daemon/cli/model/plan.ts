@@ -5,7 +5,6 @@ import type { Task } from '../../../protocol/plugin/index.ts'
 import type { Asked } from '../../../protocol/train/index.ts'
 import type { Config } from '../../config/schema.ts'
 import { isOnProcessor } from '../../engine/select.ts'
-import { resolvePlugins } from '../../host/resolve.ts'
 import { type BasePrecision, bytesIn } from '../../policy/files/base-weights.ts'
 import {
   type MemoryPlan,
@@ -15,9 +14,8 @@ import {
   teacherMemory,
   wishOf,
 } from '../../policy/memory-plan/index.ts'
-import { hostOptions } from '../../wiring/plugin-config.ts'
 import type { Context } from '../contract.ts'
-import { sourceOf } from '../plugins/source.ts'
+import { resolvedFor } from '../plugins/configured.ts'
 import { type Inspected, inspectModel } from './inspect.ts'
 import type { CheckpointHere } from './manifests.ts'
 
@@ -59,7 +57,7 @@ async function teachersOf(
   context: Context,
   { config, tasks, questions }: Pick<PlanParts, 'config' | 'tasks'> & { questions: readonly Asked[] },
 ): Promise<{ teachers: number; teachersWrite: boolean }> {
-  const { active } = await resolvePlugins(hostOptions(config, tasks), sourceOf(context))
+  const { active } = await resolvedFor(context, { config, tasks })
   const base = dirname(context.paths.config)
   let teachers = 0
   for (const reference of new Set(active.flatMap((one) => one.teachers))) {

@@ -1,5 +1,6 @@
 // The plugins of the config, for commands.
 
+import type { Task } from '../../../protocol/plugin/index.ts'
 import type { Config } from '../../config/schema.ts'
 import { type Resolved, resolvePlugins } from '../../host/resolve.ts'
 import { loadTasks } from '../../wiring/built-in.ts'
@@ -18,5 +19,13 @@ interface Configured extends Resolved {
 export async function configured(context: Context): Promise<Configured> {
   const { config, file } = await startConfig(context)
   const tasks = await loadTasks(config.tasks, datasetParts(context))
-  return { ...(await resolvePlugins(hostOptions(config, tasks), sourceOf(context))), config, file }
+  return { ...(await resolvedFor(context, { config, tasks })), config, file }
+}
+
+/** The plugins of a config, resolved as a node resolves them. */
+export function resolvedFor(
+  context: Context,
+  { config, tasks }: { config: Config; tasks: readonly Task[] },
+): Promise<Resolved> {
+  return resolvePlugins(hostOptions(config, tasks), sourceOf(context))
 }
