@@ -15,7 +15,7 @@ import {
   wishOf,
 } from '../../policy/memory-plan/index.ts'
 import type { Context } from '../contract.ts'
-import { resolvedFor } from '../plugins/configured.ts'
+import { resolvedFor } from '../plugins/source.ts'
 import { type Inspected, inspectModel } from './inspect.ts'
 import type { CheckpointHere } from './manifests.ts'
 

@@ -1,14 +1,12 @@
 // The plugins of the config, for commands.
 
-import type { Task } from '../../../protocol/plugin/index.ts'
 import type { Config } from '../../config/schema.ts'
-import { type Resolved, resolvePlugins } from '../../host/resolve.ts'
+import type { Resolved } from '../../host/resolve.ts'
 import { loadTasks } from '../../wiring/built-in.ts'
-import { hostOptions } from '../../wiring/plugin-config.ts'
 import { startConfig } from '../checked-config.ts'
 import type { Context } from '../contract.ts'
 import { datasetParts } from '../model/locate.ts'
-import { sourceOf } from './source.ts'
+import { resolvedFor } from './source.ts'
 
 interface Configured extends Resolved {
   config: Config
@@ -20,12 +18,4 @@ export async function configured(context: Context): Promise<Configured> {
   const { config, file } = await startConfig(context)
   const tasks = await loadTasks(config.tasks, datasetParts(context))
   return { ...(await resolvedFor(context, { config, tasks })), config, file }
-}
-
-/** The plugins of a config, resolved as a node resolves them. */
-export function resolvedFor(
-  context: Context,
-  { config, tasks }: { config: Config; tasks: readonly Task[] },
-): Promise<Resolved> {
-  return resolvePlugins(hostOptions(config, tasks), sourceOf(context))
 }

@@ -1,12 +1,15 @@
-// Finds single plugins for commands: built-in ones, files, and packages of this home.
+// Finds plugins for commands: built-in ones, files, and packages of this home.
 
 import { dirname, resolve } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
-import type { Plugin } from '../../../protocol/plugin/index.ts'
+import type { Plugin, Task } from '../../../protocol/plugin/index.ts'
 import { didYouMean } from '../../../protocol/suggest.ts'
+import type { Config } from '../../config/schema.ts'
 import { asPlugin, type PluginSource } from '../../host/load.ts'
 import { createPluginFiles } from '../../host/plugin-files.ts'
+import { type Resolved, resolvePlugins } from '../../host/resolve.ts'
 import { GONE, PLUGINS } from '../../wiring/built-in.ts'
+import { hostOptions } from '../../wiring/plugin-config.ts'
 import type { Context } from '../contract.ts'
 
 export function sourceOf({ paths }: Context): PluginSource {
@@ -15,6 +18,14 @@ export function sourceOf({ paths }: Context): PluginSource {
     gone: GONE,
     ...createPluginFiles({ base: dirname(paths.config), plugins: paths.plugins }),
   }
+}
+
+/** The plugins of a config, resolved as a node resolves them. */
+export function resolvedFor(
+  context: Context,
+  { config, tasks }: { config: Config; tasks: readonly Task[] },
+): Promise<Resolved> {
+  return resolvePlugins(hostOptions(config, tasks), sourceOf(context))
 }
 
 /** Finds a plugin by `kind/name`, file or package of this home. Rejects with E_USAGE if there is none. */
