@@ -50,7 +50,8 @@ function total(spec: DecoderSpec, how: Method, budget: number): number | undefin
   const bytes = (precision: BasePrecision) => bytesIn(tensors, spec, precision)
   const base = how === 'q4' ? { base: { asked: how, bytes } } : {}
   try {
-    const wish = { method, adapter, microBatchTokens: 0, budget, work: WORK, ...base } as const
+    const size = { microBatchTokens: 0, isOnProcessor: true, budget }
+    const wish = { method, adapter, ...size, work: WORK, ...base } as const
     return planMemory('', spec, wish).estimate.total
   } catch {
     return undefined
