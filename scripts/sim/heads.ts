@@ -56,7 +56,13 @@ function createMember(name: string, own = 0) {
   return {
     name,
     exchange: createHeadExchange({
-      ...{ layout, origin: () => origin, every: STEPS_BETWEEN_HEADS, learningRate: () => 1e-4 },
+      ...{
+        layout,
+        origin: () => origin,
+        every: STEPS_BETWEEN_HEADS,
+        learningRate: () => 1e-4,
+        batchGroups: () => 8,
+      },
     }),
     partners: createPartners(clock),
     limits: { in: hourly(), out: hourly() },

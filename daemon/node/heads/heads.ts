@@ -35,6 +35,7 @@ export interface HeadsParts extends Omit<AskingParts, 'isOut'>, TrialParts {
   /** Whether the heads of peers that are not trusted may teach. */
   mayTeach(): boolean
   learningRate(): number
+  batchGroups(): number
   /** Bytes of weights an hour beyond the local network; 0 for no limit. */
   mostPerHour(): number
   /** Paused by the user, or held back by limits: then nothing is exchanged. */
@@ -93,7 +94,8 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const isOn = (): boolean => layout.size <= MAX_VALUES && parts.isOn()
   const origin = (): Vector => toVector(layout, policy.initial)
   const exchange = createHeadExchange({
-    ...{ layout, origin, every: STEPS_BETWEEN_HEADS, learningRate: parts.learningRate },
+    ...{ layout, origin, every: STEPS_BETWEEN_HEADS },
+    ...{ learningRate: parts.learningRate, batchGroups: parts.batchGroups },
   })
   const teaching = createTeachingHeads({ layout, origin })
   const partners = createPartners({ now })

@@ -45,6 +45,7 @@ export function openHeads(
     swarm,
     isOn: () => isLineageKnown && swarm() !== undefined && settings().swarm.weights !== 'off',
     learningRate: () => settings().training.learning_rate,
+    batchGroups: () => settings().training.batch_groups,
     mostPerHour: () => settings().limits.weights_mb_per_hour * 1e6,
     mayTeach: () => hasTeacher && settings().swarm.weights === 'teach',
     isTrusted: (peer) => (swarm()?.isPrivate ?? false) || vouchesFor(settings().swarm.trust, peer),

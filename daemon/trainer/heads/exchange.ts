@@ -19,6 +19,8 @@ export interface HeadExchangeOptions {
   every: number
   /** The learning rate now: it says how far steps can lead, until this node has made some. */
   learningRate(): number
+  /** Groups of a batch, if this node were alone. */
+  batchGroups(): number
 }
 
 /** Groups behind a node's weights: its own, and those of others. */
@@ -52,8 +54,8 @@ export interface HeadExchange {
   /** Bytes of a head. */
   readonly size: number
   /**
-   * Whether a head is due: it is so many steps since the last one, or so many own groups, of which none may have taught
-   * anything, or there was none. The second comes a step after the first, so that a node knows early how far its steps lead.
+   * Whether a head is due: it is so many steps since the last one, or own groups for as many whole batches, though they may
+   * have taught nothing, or there was none. The second comes a step after the first, so that a node knows early how far its steps lead.
    */
   isDue(version: number): boolean
   /** This node has written a group. */
@@ -127,7 +129,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     start ??= options.origin()
     return start
   }
-  const pace = createPace({ every, values: layout.size, learningRate: options.learningRate })
+  const pace = createPace({ ...options, every, values: layout.size })
   /** By peer: what its answer is compared with. */
   let asked = new Map<string, Vector>()
   let waiting = new Map<string, Waiting>()

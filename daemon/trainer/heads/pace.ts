@@ -19,18 +19,17 @@ export interface Pace {
   reset(): void
 }
 
-/** Own groups between two heads at most: what so many steps take if all teach something. */
-const MOST_GROUPS = 32
-
 /** `every`: optimizer steps between two heads. `values`: of the weights. */
 export function createPace({
   every,
   values,
   learningRate,
+  batchGroups,
 }: {
   every: number
   values: number
   learningRate(): number
+  batchGroups(): number
 }): Pace {
   let madeAt: number | undefined
   /** Weights after the last head or join. */
@@ -40,7 +39,9 @@ export function createPace({
   let groups = 0
   return {
     isDue: (version) =>
-      madeAt === undefined || version >= madeAt + (movement > 0 ? every : 1) || groups >= MOST_GROUPS,
+      madeAt === undefined ||
+      version >= madeAt + (movement > 0 ? every : 1) ||
+      groups >= every * batchGroups(),
     wrote() {
       groups++
     },

@@ -72,6 +72,8 @@ export async function createHeadSwarm(
     createHeadExchange({
       ...{ layout, origin: () => origin, every: EVERY },
       learningRate: () => options.node(i).learningRate ?? 0,
+      // Here a head is made after each round.
+      batchGroups: () => 1,
     }),
   )
   const random = randomStream(seed, 'network')

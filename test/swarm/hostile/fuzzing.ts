@@ -88,6 +88,7 @@ function joinBody(): (bytes: Uint8Array) => string {
     origin: () => start,
     every: 2,
     learningRate: () => 1e-3,
+    batchGroups: () => 8,
   })
   const nothing = { own: 10, foreign: 0 }
   let version = 0

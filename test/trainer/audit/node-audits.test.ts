@@ -181,6 +181,7 @@ describe('a head', () => {
       origin: () => toVector(layout, INITIAL),
       every: 1,
       learningRate: () => 1e-3,
+      batchGroups: () => 8,
     })
     for (let i = 0; i < 3; i++) {
       await step()
@@ -199,6 +200,7 @@ describe('a head', () => {
       origin: () => toVector(layout, INITIAL),
       every: 1,
       learningRate: () => 1e-3,
+      batchGroups: () => 8,
     })
     const weights = toVector(layout, state.weights)
     const bytes = exchange.make({ version: 0, weights: weights.map((value) => value + 1) })

@@ -80,6 +80,7 @@ export async function startNode(
       isOn: () => true,
       mayTeach: () => false,
       learningRate: () => 1e-3,
+      batchGroups: () => 8,
       mustWait: () => false,
       mostPerHour: () => 0,
       isTrusted: () => true,

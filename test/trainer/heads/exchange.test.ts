@@ -7,7 +7,14 @@ import type { Vector } from '../../../daemon/trainer/heads/vector.ts'
 
 const origin = Float32Array.of(1, 1, 1, 1)
 const layout = { size: 4, tensors: [{ name: 'w', at: 0, length: 4 }] }
-const create = () => createHeadExchange({ layout, origin: () => origin, every: 4, learningRate: () => 1e-3 })
+const create = () =>
+  createHeadExchange({
+    layout,
+    origin: () => origin,
+    every: 4,
+    learningRate: () => 1e-3,
+    batchGroups: () => 8,
+  })
 const at = (value: number): Vector => new Float32Array(4).fill(value)
 const head = (author: string, value: number, learnt = { own: 8, foreign: 0 }) => ({
   ...{ author, version: 4, ...learnt },
@@ -220,6 +227,7 @@ describe('refused', () => {
       origin: () => at(3e38),
       every: 4,
       learningRate: () => 1e-3,
+      batchGroups: () => 8,
     })
     exchange.ask(['a'], at(3e38))
     expect(exchange.take({ ...head('a', 3), bytes: pack(at(3e38)) })).toBe('malformed')

@@ -99,6 +99,7 @@ function play(
     isOn: () => state.isOn,
     mayTeach: () => teaches,
     learningRate: () => 1e-3,
+    batchGroups: () => 8,
     mostPerHour: () => options.mostPerHour ?? 0,
     mustWait: () => false,
     isTrusted: () => trusts,
