@@ -177,6 +177,23 @@ describe('two nodes with as much work behind them', () => {
   })
 })
 
+test('a node whose groups teach it nothing learns from a peer, again and again', async () => {
+  const peers = { a: { value: 3, own: 0 } }
+  const { heads, state, settle } = play(peers)
+  const reached = [1]
+  for (const value of [3, 4]) {
+    peers.a.value = value
+    await heads.exchange()
+    await settle()
+    reached.push(firstOf(state.weights))
+    const nothing = { prompt: { task: 'sums', difficulty: 1 }, rollouts: [{ reward: 0 }] } as never
+    for (let i = 0; i < 32; i++) heads.ownGroup(nothing)
+  }
+  expect(reached[1]).toBeGreaterThan(1)
+  expect(reached[2]).toBeGreaterThan(reached[1]!)
+  expect(state.version).toBe(0)
+})
+
 test('a peer that the user does not trust is not asked, and gets what it asks for', async () => {
   const { heads, state, settle } = play({ a: { value: 3, own: 0 } }, { trusts: false })
   await heads.exchange()
