@@ -55,7 +55,8 @@ export interface HeadExchange {
   readonly size: number
   /**
    * Whether a head is due: it is so many steps since the last one, or own groups for as many whole batches, though they may
-   * have taught nothing, or there was none. The second comes a step after the first, so that a node knows early how far its steps lead.
+   * have taught nothing, or there was none. The second comes a step after the first, so that a node knows early how far its
+   * steps lead.
    */
   isDue(version: number): boolean
   /** This node has written a group. */

@@ -33,7 +33,7 @@ const NEARER = 0.8
 export function createMembers({ every }: { every: number }): Members {
   /** By peer: this node's version when its newest head was joined. */
   const members = new Map<string, number>()
-  /** This node's version at its first head, and at each head that it has joined lately, one of a peer for each own one. */
+  /** This node's version at its first head, and at each head that it has joined lately. */
   let first: number | undefined
   let joins: { peer: string; at: number }[] = []
   /** By member: heads in a row that were too far away and came little nearer, and where the last one was. */
@@ -44,13 +44,9 @@ export function createMembers({ every }: { every: number }): Members {
     age,
     admit(peers, version) {
       for (const peer of peers) members.set(peer, version)
-      // A node whose groups teach it nothing joins several of a peer between two steps.
-      const isAgain = ({ peer, at }: { peer: string; at: number }): boolean =>
-        peers.includes(peer) && at > version - every / 2
-      joins = [
-        ...joins.filter((one) => one.at > version - LATELY * every && !isAgain(one)),
-        ...peers.map((peer) => ({ peer, at: version })),
-      ]
+      joins = [...joins, ...peers.map((peer) => ({ peer, at: version }))].filter(
+        ({ at }) => at > version - LATELY * every,
+      )
     },
     dismiss(peers) {
       for (const peer of peers) members.delete(peer)
@@ -73,7 +69,13 @@ export function createMembers({ every }: { every: number }): Members {
     },
     nodesAt(version) {
       const window = Math.min(LATELY * every, Math.max(every, age(version)))
-      return 1 + (every * joins.filter(({ at }) => at > version - window).length) / window
+      const lately = Map.groupBy(
+        joins.filter(({ at }) => at > version - window),
+        ({ peer }) => peer,
+      )
+      // A node whose groups teach it little joins several of a peer for each of its own.
+      const each = [...lately.values()].map(({ length }) => Math.min(1, (every * length) / window))
+      return 1 + each.reduce((a, b) => a + b, 0)
     },
   }
 }
