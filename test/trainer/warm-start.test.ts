@@ -4,11 +4,13 @@ import { ADAMW } from '../../daemon/engine/trainer.ts'
 import { randomStream } from '../../daemon/host/random.ts'
 import { loadModel } from '../../daemon/policy/model.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
+import { distance, layoutOf, toVector } from '../../daemon/trainer/heads/vector.ts'
 import { warmStart, workedExamples } from '../../daemon/trainer/warm-start.ts'
 import { TASKS } from '../../daemon/wiring/built-in.ts'
 import { withExamples } from '../../plugins/tasks/examples.ts'
 import { HELD_OUT_SEED, type Instance } from '../../protocol/train/index.ts'
 import { createLocalEngine } from '../../scripts/lab/nodes/engine.ts'
+import { randomWeights, SPEC } from '../engine/model.ts'
 
 const sorting = TASKS.find(({ name }) => name === 'number_sorting')!
 const instance = (key: string, texts: readonly string[]): Instance => ({
@@ -93,3 +95,30 @@ test('a model gives the answers that it was shown more often than before', async
   await engine.close()
   expect(last).toBeLessThan(first / 2)
 }, 30_000)
+
+test('with other threads and micro-batches it is the same, nearly enough for audits of strangers', async () => {
+  const layout = layoutOf(SPEC)
+  const origin = toVector(layout, randomWeights(SPEC, 1))
+  const encode = (text: string) =>
+    Int32Array.from(text.slice(0, 12), (character) => character.charCodeAt(0) % SPEC.vocabulary)
+  const made = async (sizes: { threads: number; microBatchTokens?: number }) => {
+    const engine = createLocalEngine(sizes)
+    await engine.open({ spec: SPEC, weights: randomWeights(SPEC, 1) })
+    await warmStart(
+      {
+        examples: workedExamples([{ task: sorting, difficulty: 0 }], 16),
+        ...{ steps: 20, maxCompletionTokens: 99, optimizer: { ...ADAMW, learningRate: 1e-3 } },
+      },
+      {
+        trainer: engine,
+        tokenizer: { encodePrompt: encode, encodeCompletion: encode },
+        random: randomStream(0, 'warm start'),
+      },
+    )
+    const weights = toVector(layout, await engine.weights())
+    await engine.close()
+    return weights
+  }
+  const [own, other] = [await made({ threads: 1 }), await made({ threads: 2, microBatchTokens: 32 })]
+  expect(distance(own, other)).toBeLessThan(1e-3 * distance(own, origin))
+})
