@@ -26,6 +26,8 @@ interface EngineChoice {
   microBatchTokens?: number
   /** Recompute activations in the backward pass instead of keeping them; false by default. */
   checkpointing?: boolean
+  /** On the CPU, give memory back as soon as it is free; see onnx/core.ts. */
+  returnsMemory?: boolean
   /** Keep a packed copy of 4- and 8-bit weights, which makes sampling fast; true by default. */
   packs?: boolean
   /** Precision of what sampling multiplies these weights by; `int8` by default. */
@@ -47,6 +49,7 @@ export async function createEngines(
     precision,
     microBatchTokens,
     checkpointing,
+    returnsMemory,
     packs = true,
     samplingPrecision,
     sharesThread = false,
@@ -73,6 +76,7 @@ export async function createEngines(
         threads,
         ...(microBatchTokens ? { microBatchTokens } : {}),
         ...(checkpointing ? { checkpointing } : {}),
+        ...(returnsMemory ? { returnsMemory } : {}),
         ...(packs ? {} : { packs }),
         ...(samplingPrecision ? { samplingPrecision } : {}),
       }

@@ -29,6 +29,11 @@ export interface CoreOptions {
   microBatchTokens?: number
   /** Less memory for 40 % more work: recomputes each layer in the backward pass, and does not pool freed memory. */
   checkpointing?: boolean
+  /**
+   * Give memory back as soon as it is free. Otherwise every compiled shape keeps what its largest call took, so that a few
+   * shapes of a large model take a multiple of one.
+   */
+  returnsMemory?: boolean
   /** Sampling's quantized blocks are fixed inputs, which the runtime keeps a packed copy of; true if left out. */
   packs?: boolean
   /** What they are multiplied by: float32, or values rounded to 8 bits (faster, less exact); `int8` if left out. */
@@ -62,7 +67,7 @@ export function createCore(options: CoreOptions): OnnxCore {
   const { isResident = PROVIDERS[provider].heldIn !== 'cpu', packs = true, samplingPrecision } = options
   const room = options.room ?? roomOf(options)
   const isShort = checkpointing || room.microBatchTokens <= SHORT_TOKENS
-  const keepsMemory = isResident || !isShort
+  const keepsMemory = isResident || !(isShort || options.returnsMemory)
   const runtime = createRuntime({ threads, maxSessions, provider, keepsMemory })
   const parts: StepParts = {
     runtime,

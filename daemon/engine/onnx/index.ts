@@ -13,6 +13,11 @@ export interface OnnxEngineOptions {
   microBatchTokens?: number
   /** Recompute each layer in the backward pass. */
   checkpointing?: boolean
+  /**
+   * Give memory back as soon as it is free. Otherwise every compiled shape keeps what its largest call took, so that a few
+   * shapes of a large model take a multiple of one.
+   */
+  returnsMemory?: boolean
   /** Keep a packed copy of 4- and 8-bit weights, which makes sampling fast; true if left out. */
   packs?: boolean
   /** Precision of what sampling multiplies these weights by; `int8` if left out. */
