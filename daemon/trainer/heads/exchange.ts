@@ -54,9 +54,9 @@ export interface HeadExchange {
   /** Bytes of a head. */
   readonly size: number
   /**
-   * Whether a head is due: it is so many steps since the last one, or own groups for as many whole batches, though they may
-   * have taught nothing, or there was none. The second comes a step after the first, so that a node knows early how far its
-   * steps lead.
+   * Whether a head is due: it is so many steps since the last one, or there was none. The second comes a step after the
+   * first, so that a node knows early how far its steps lead, or, if own groups teach nothing, after as many as make so many
+   * batches.
    */
   isDue(version: number): boolean
   /** This node has written a group. */

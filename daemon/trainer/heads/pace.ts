@@ -38,10 +38,10 @@ export function createPace({
   /** Since the last head. */
   let groups = 0
   return {
+    // With steps of its own, a node goes by these: what forgers may move it is bounded by how far its own lead.
     isDue: (version) =>
       madeAt === undefined ||
-      version >= madeAt + (movement > 0 ? every : 1) ||
-      groups >= every * batchGroups(),
+      (movement > 0 ? version >= madeAt + every : version > madeAt || groups >= every * batchGroups()),
     wrote() {
       groups++
     },
