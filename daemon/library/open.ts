@@ -75,11 +75,20 @@ export async function openModel(reference: string, options: OpenOptions = {}): P
       { hint: 'Open the model with the same adapter that it was saved with.' },
     )
   }
-  const { microBatchTokens, checkpointing, slots, packs } = plan!
+  const { microBatchTokens, checkpointing, returnsMemory, slots, packs } = plan!
   const threads = options.threads ?? availableParallelism()
   const notice = options.onNotice ? { onNotice: options.onNotice } : {}
   const [engine] = (await createEngines(
-    { kind: 'onnx', device, threads, microBatchTokens, checkpointing, packs, like: loaded.spec },
+    {
+      kind: 'onnx',
+      device,
+      threads,
+      microBatchTokens,
+      checkpointing,
+      returnsMemory,
+      packs,
+      like: loaded.spec,
+    },
     1,
     notice,
   )) as [Engine]

@@ -96,10 +96,17 @@ export function openAudits(
       { ...{ estimator, corrections }, selector: { use: 'uniform' }, seed: 0 },
       { ...files, builtIn: PLUGINS, now: parts.monotonic, sleep, log, onTrouble() {} },
     )
-    const { microBatchTokens, checkpointing } = plan
+    const { microBatchTokens, checkpointing, returnsMemory } = plan
     // On the processor, because how steps round elsewhere was not measured.
     const [engine] = await createEngines(
-      { kind: settings().engine.kind, device: 'cpu', threads, microBatchTokens, checkpointing },
+      {
+        kind: settings().engine.kind,
+        device: 'cpu',
+        threads,
+        microBatchTokens,
+        checkpointing,
+        returnsMemory,
+      },
       1,
     )
     try {

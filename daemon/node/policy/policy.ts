@@ -51,8 +51,6 @@ interface PoliciesParts {
   sleep(ms: number, signal: AbortSignal): Promise<void>
 }
 
-/** Bytes of a micro-batch. Where it takes less, giving memory back costs more time than it is worth; beyond, 2 to 3 %. */
-const MUCH = 512e6
 /** Ends a tagged answer to the built-in tasks. A base model would keep writing after it. */
 const ANSWER_END = '</answer>'
 
@@ -61,14 +59,13 @@ export async function openPolicies(
   { log, closers, onNotice, fetch, sleep }: PoliciesParts,
 ): Promise<Policies> {
   const { model, plan, others } = models
-  const { adapter, microBatchTokens, checkpointing, slots, packs } = plan
+  const { adapter, microBatchTokens, checkpointing, returnsMemory, slots, packs } = plan
   const usable = config.engine.threads || cores
   const threads = Math.max(1, Math.floor(usable / 2))
   const isExternal = config.sampler.kind !== 'engine'
   const engineOptions = {
     ...config.engine,
-    ...{ threads, microBatchTokens, checkpointing, packs },
-    returnsMemory: plan.estimate.activations > MUCH,
+    ...{ threads, microBatchTokens, checkpointing, returnsMemory, packs },
     like: { ...model.spec, ...(adapter && { adapter }) },
     samplingPrecision: config.engine.sampling_precision,
     sharesThread: usable === 1,

@@ -47,6 +47,8 @@ export interface MemoryPlan {
   adapter: AdapterSpec | undefined
   microBatchTokens: number
   checkpointing: boolean
+  /** Engines on the processor give memory back as soon as it is free; see engine/onnx/core.ts. */
+  returnsMemory: boolean
   /** How frozen weights are kept. */
   base: BasePrecision
   slots: number
@@ -73,6 +75,8 @@ const MICRO_BATCHES = new Map([
 ])
 /** With the largest a processor takes twice the memory, and trains at most 1.02 times as fast, or more slowly. */
 const LARGEST_ON_PROCESSOR = 1024
+/** Bytes of a micro-batch. Where it takes less, giving memory back costs more time than it is worth; beyond, 2 to 3 %. */
+const MUCH = 512e6
 const SLOTS = [64, 32, 16, 8, 4, 1]
 /** With `auto`, having to go below this makes an adapter or a smaller base the better choice. */
 const ENOUGH = { microBatchTokens: 512, slots: 8 }
@@ -188,6 +192,7 @@ function planOf(
   const estimate = estimateMemory(withAdapter(spec, adapter), { ...work, ...size, baseBytes: bytes })
   return {
     ...{ adapter, base: precision, ...size, budget, mixes: work.mixes, estimate },
+    returnsMemory: estimate.activations > MUCH,
     ...(conversation && { conversation: { limit, context: conversation.context } }),
   }
 }

@@ -174,15 +174,15 @@ describe('a receipt', () => {
 })
 
 describe('a head', () => {
+  const ofHeads = () =>
+    createHeadExchange({
+      ...{ layout, origin: () => toVector(layout, INITIAL) },
+      ...{ every: 1, learningRate: () => 1e-3, batchGroups: () => 8 },
+    })
+
   test('follows from the weights that the receipt names, also with what rounding had lost before', async () => {
     const { audits, state, step } = play()
-    const exchange = createHeadExchange({
-      layout,
-      origin: () => toVector(layout, INITIAL),
-      every: 1,
-      learningRate: () => 1e-3,
-      batchGroups: () => 8,
-    })
+    const exchange = ofHeads()
     for (let i = 0; i < 3; i++) {
       await step()
       const weights = toVector(layout, state.weights).map((value, at) => value + at * 1e-4)
@@ -195,13 +195,7 @@ describe('a head', () => {
   test('of other weights is not in the receipt', async () => {
     const { audits, state, step } = play()
     await step()
-    const exchange = createHeadExchange({
-      layout,
-      origin: () => toVector(layout, INITIAL),
-      every: 1,
-      learningRate: () => 1e-3,
-      batchGroups: () => 8,
-    })
+    const exchange = ofHeads()
     const weights = toVector(layout, state.weights)
     const bytes = exchange.make({ version: 0, weights: weights.map((value) => value + 1) })
     await audits.made({ bytes, weights })
