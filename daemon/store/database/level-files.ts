@@ -14,8 +14,10 @@ import { unsnapped } from './snappy.ts'
 export type Sizes = Readonly<Record<string, number>>
 
 export interface Faults {
-  /** Tables that cannot be read whole. */
+  /** Tables of the database that cannot be read whole. */
   tables: string[]
+  /** Tables that are not whole and that its MANIFEST does not list: a process was killed while it wrote them. LevelDB deletes them. */
+  unfinished: string[]
   /** Why LevelDB would not find its content, or would lose a part of it in silence; undefined if it would not. */
   index?: string
   /** Logs whose end cannot be read: the bytes that can, those that cannot, and those that are gone. */
@@ -29,10 +31,14 @@ const MANIFEST = /^MANIFEST-\d+$/
 export async function faultsIn(directory: string, sizes: Sizes): Promise<Faults> {
   const names = await readdir(directory).catch(() => [] as string[])
   const read = (name: string): Promise<Uint8Array> => readFile(join(directory, name))
-  const faults: Faults = { tables: [], logs: [] }
+  const faults: Faults = { tables: [], unfinished: [], logs: [] }
   const logs = names.filter((name) => LOG.test(name))
+  const index = await indexOf({ names, sizes, read })
   for (const name of names.filter((one) => TABLE.test(one)))
-    if (!isWholeTable(await read(name))) faults.tables.push(name)
+    if (!isWholeTable(await read(name))) {
+      const isListed = index.tables?.has(numberOf(name)) ?? true
+      ;(isListed ? faults.tables : faults.unfinished).push(name)
+    }
   for (const name of logs) {
     const bytes = await read(name)
     const { intact, isDamaged } = wholeRecords(bytes)
@@ -47,8 +53,7 @@ export async function faultsIn(directory: string, sizes: Sizes): Promise<Faults>
   for (const [name, size] of Object.entries(sizes))
     if (LOG.test(name) && numberOf(name) > newest)
       faults.logs.push({ name, intact: 0, unread: 0, gone: size })
-  const index = await faultOfIndex({ names, sizes, read })
-  return index === undefined ? faults : { ...faults, index }
+  return index.fault === undefined ? faults : { ...faults, index: index.fault }
 }
 
 /** Sizes of the logs and MANIFESTs. */
@@ -57,7 +62,8 @@ export function sizesIn(directory: string): Sizes {
   return Object.fromEntries(names.map((name) => [name, statSync(join(directory, name)).size]))
 }
 
-async function faultOfIndex({
+/** The numbers of the tables that the database consists of; or what is wrong with its list. */
+async function indexOf({
   names,
   sizes,
   read,
@@ -65,20 +71,58 @@ async function faultOfIndex({
   names: readonly string[]
   sizes: Sizes
   read(name: string): Promise<Uint8Array>
-}): Promise<string | undefined> {
+}): Promise<{ tables?: Set<number>; fault?: string }> {
   if (!names.includes('CURRENT'))
     // LevelDB treats such a folder as new, and would delete its content.
     return names.some((name) => TABLE.test(name) || LOG.test(name))
-      ? 'its file CURRENT is missing'
-      : undefined
+      ? { fault: 'its file CURRENT is missing' }
+      : {}
   const current = Buffer.from(await read('CURRENT')).toString('latin1')
   const manifest = current.slice(0, -1)
-  if (!current.endsWith('\n') || !MANIFEST.test(manifest)) return 'its file CURRENT is damaged'
-  if (!names.includes(manifest)) return `its file ${manifest} is missing`
+  if (!current.endsWith('\n') || !MANIFEST.test(manifest)) return { fault: 'its file CURRENT is damaged' }
+  if (!names.includes(manifest)) return { fault: `its file ${manifest} is missing` }
   const bytes = await read(manifest)
-  const { intact, isDamaged } = wholeRecords(bytes)
-  if (isDamaged || intact < (sizes[manifest] ?? 0) || intact === 0) return `its file ${manifest} is damaged`
-  return undefined
+  const { intact, isDamaged, records } = wholeRecords(bytes)
+  const tables = tablesIn(records)
+  if (isDamaged || !tables || intact < (sizes[manifest] ?? 0) || intact === 0)
+    return { fault: `its file ${manifest} is damaged` }
+  return { tables }
+}
+
+/** Fields of a MANIFEST's records (db/version_edit.cc): `n` is a number, `s` a text with its length before it. */
+const FIELDS: Readonly<Record<number, string>> = {
+  1: 's',
+  2: 'n',
+  3: 'n',
+  4: 'n',
+  5: 'ns',
+  6: 'nn',
+  7: 'nnnss',
+  9: 'n',
+}
+const [DELETED, ADDED] = [6, 7]
+
+/** The numbers of the tables that were added and not deleted; undefined if a record is not as it should be. */
+function tablesIn(records: readonly Uint8Array[]): Set<number> | undefined {
+  const tables = new Set<number>()
+  try {
+    for (const record of records) {
+      const reader = readerOf(record)
+      while (!reader.isAtEnd()) {
+        const field = reader.varint()
+        const numbers: number[] = []
+        for (const kind of FIELDS[field]!)
+          if (kind === 'n') numbers.push(reader.varint())
+          else reader.skip(reader.varint())
+        // The first is the level.
+        if (field === ADDED) tables.add(numbers[1]!)
+        if (field === DELETED) tables.delete(numbers[1]!)
+      }
+    }
+    return tables
+  } catch {
+    return undefined
+  }
 }
 
 function numberOf(name: string): number {
@@ -87,14 +131,22 @@ function numberOf(name: string): number {
 
 const BLOCK = 32_768
 const HEADER = 7
-const [FULL, LAST] = [1, 4]
+const [FULL, FIRST, LAST] = [1, 2, 4]
+
+interface WholeRecords {
+  intact: number
+  isDamaged: boolean
+  records: Uint8Array[]
+}
 
 /**
  * `intact`: bytes up to the end of the last record before which everything is whole. `isDamaged`: whether a record
  * follows that is there in full and has another checksum. False at a record that ends with the file, as after a kill.
  */
-export function wholeRecords(bytes: Uint8Array): { intact: number; isDamaged: boolean } {
+export function wholeRecords(bytes: Uint8Array): WholeRecords {
   const view = viewOf(bytes)
+  const records: Uint8Array[] = []
+  let parts: Uint8Array[] = []
   let intact = 0
   for (let at = 0; ; ) {
     const room = BLOCK - (at % BLOCK)
@@ -102,18 +154,23 @@ export function wholeRecords(bytes: Uint8Array): { intact: number; isDamaged: bo
       at += room
       continue
     }
-    if (at + HEADER > bytes.length) return { intact, isDamaged: false }
+    if (at + HEADER > bytes.length) return { intact, isDamaged: false, records }
     const length = view.getUint16(at + 4, true)
     const type = bytes[at + 6]!
     // A file system may leave zeros behind when the power fails.
-    if (type === 0 && length === 0) return { intact, isDamaged: false }
-    if (HEADER + length > room) return { intact, isDamaged: true }
+    if (type === 0 && length === 0) return { intact, isDamaged: false, records }
+    if (HEADER + length > room) return { intact, isDamaged: true, records }
     const end = at + HEADER + length
-    if (end > bytes.length) return { intact, isDamaged: false }
+    if (end > bytes.length) return { intact, isDamaged: false, records }
     if (view.getUint32(at, true) !== maskedCrc(bytes.subarray(at + 6, end)))
-      return { intact, isDamaged: true }
+      return { intact, isDamaged: true, records }
+    if (type === FULL || type === FIRST) parts = []
+    parts.push(bytes.subarray(at + HEADER, end))
     at = end
-    if (type === FULL || type === LAST) intact = at
+    if (type === FULL || type === LAST) {
+      intact = at
+      records.push(parts.length === 1 ? parts[0]! : Buffer.concat(parts))
+    }
   }
 }
 

@@ -129,8 +129,8 @@ async function readSizes(directory: string): Promise<Sizes> {
 }
 
 /** LevelDB's repair would stop at damaged tables, and does not check the records of logs. */
-async function withoutFaults(directory: string, { tables, logs }: Faults): Promise<void> {
-  for (const table of tables) await rm(join(directory, table))
+async function withoutFaults(directory: string, { tables, unfinished, logs }: Faults): Promise<void> {
+  for (const table of [...tables, ...unfinished]) await rm(join(directory, table))
   for (const { name, intact, unread } of logs) if (unread > 0) await truncate(join(directory, name), intact)
 }
 
