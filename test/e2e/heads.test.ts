@@ -52,6 +52,12 @@ it('daemons of one lineage average and audit weights beside one of another, and 
   expect(theirs).toMatchObject({ isOwn: false, peer: peerId, audited: [passed] })
   expect(theirs.head ?? 'passed').toBe('passed')
 
+  // A node that has made no step yet averages, too.
+  await second.until(
+    'it kept steps of its own',
+    ({ checkpoint }) => checkpoint && checkpoint.step >= 4,
+    120_000,
+  )
   await second.kill()
   const killed = Date.now()
   const again = await start('second', ['join', invite])
