@@ -6,9 +6,10 @@ import type { Group, PolicyReference } from '../../protocol/train/index.ts'
 import type { Sampler } from '../engine/engine.ts'
 import type { Tokenizer } from '../policy/tokens/tokenizer.ts'
 import type { ServedEnvironment } from './environments/environment.ts'
+import type { OfferedModel } from './serving/offered-model.ts'
 import type { Serving } from './serving/serving.ts'
 
-export interface GatewayOptions {
+export interface GatewayOptions extends OfferedModel {
   /** host:port on loopback. Undefined if there are only served environments. */
   listen: string | undefined
   /** Refuse requests with settings that the node does not grant. Otherwise these are ignored with a warning header. */
@@ -24,16 +25,6 @@ export interface GatewayOptions {
   temperature: number
   /** Most tokens of one answer. */
   maxNewTokens: number
-  /** Most tokens of prompt and answer together. */
-  context: number
-  /** The most that the model could read. */
-  modelContext: number
-  vocabulary: number
-  /** The name by which callers may ask for the model. */
-  model: string
-  parameters: number
-  /** Of the model's weights. */
-  digest: string
   /** This node's peer ID. */
   author: string
 }

@@ -9,12 +9,13 @@ import { createChatPrompts } from './dialects/prompts.ts'
 import type { Conversations } from './kept/conversations.ts'
 import { keeping } from './kept/keeping.ts'
 import { createModelCalls, type OtherModels } from './serving/model-calls.ts'
+import type { OfferedModel } from './serving/offered-model.ts'
 import { openServing, type Serving } from './serving/serving.ts'
 import { type Answers, createAnswers } from './writing/answers.ts'
 import { createAttempts } from './writing/attempts.ts'
 import { createServed, type Served } from './writing/served.ts'
 
-export interface ServeOptions {
+export interface ServeOptions extends OfferedModel {
   /** host:port; undefined if only the agents' gateway answers calls without a rollout. */
   listen: string | undefined
   /** Allow an address that other machines can reach, without encryption. */
@@ -28,16 +29,6 @@ export interface ServeOptions {
   sampling: Sampling | undefined
   /** The sampler can keep an answer to a grammar. */
   enforces: boolean
-  /** Most tokens of prompt and answer together. */
-  context: number
-  /** The most that the model could read. */
-  modelContext: number
-  vocabulary: number
-  /** The name by which clients ask for the model. */
-  model: string
-  parameters: number
-  /** Of the model's weights. */
-  digest: string
 }
 
 export interface ServeParts {
@@ -45,9 +36,9 @@ export interface ServeParts {
   key(): string
   tokenizer: Tokenizer
   sampler: Pick<Sampler, 'generate'>
-  /** Other weights of the model, such as its base, that can be asked for by name. */
   /** What the node keeps of served calls; undefined if it is no node. */
   conversations?: Conversations | undefined
+  /** Other weights of the model, such as its base, that can be asked for by name. */
   others?: { names(): Promise<readonly string[]>; sampler(name: string): Pick<Sampler, 'generate'> }
   log(level: 'error', message: string): void
   /** ms since the epoch. */

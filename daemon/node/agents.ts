@@ -4,6 +4,7 @@ import { WaggleError } from '../../protocol/errors.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import {
   type AgentGateway,
+  offeredModel,
   openGateway,
   openNemoGym,
   openOpenEnv,
@@ -15,7 +16,6 @@ import type { Paths } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'
 import type { Journal } from '../control/journal/journal.ts'
 import type { NodeCore } from '../core/core.ts'
-import { parameterCount } from '../engine/decoder.ts'
 import { tokenOf } from '../http/index.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
 import type { MemoryPlan } from '../policy/memory-plan/index.ts'
@@ -78,19 +78,15 @@ export async function openAgents(
           ),
     )
   }
-  const { tokenizer, spec } = policy.model
+  const { tokenizer } = policy.model
   const gateway = await openGateway(
     {
       ...{ listen, strict, rolloutSeconds, maxOpen, author: self },
-      model,
+      ...offeredModel(policy.model, { model, context: conversation?.limit }),
       enforces: config.sampler.kind === 'engine',
       groupSize: config.rollout.group_size,
       temperature: config.rollout.temperature,
       maxNewTokens: config.model.max_completion_tokens,
-      context: conversation?.limit ?? spec.contextLength,
-      modelContext: spec.contextLength,
-      vocabulary: spec.vocabulary,
-      ...{ digest: policy.model.digest, parameters: parameterCount(spec) },
     },
     {
       ...{ ...parts, tokenizer, changed, sampler: policy.sampler, token: () => tokenOf(paths.agentsToken) },

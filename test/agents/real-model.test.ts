@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type AgentGateway, openGateway } from '../../daemon/agents/index.ts'
+import { type AgentGateway, offeredModel, openGateway } from '../../daemon/agents/index.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
 import type { ChatMessage } from '../../daemon/policy/chat/template.ts'
@@ -32,13 +32,8 @@ beforeAll(async () => {
         maxOpen: 64,
         groupSize: 4,
       },
-      ...{ temperature: 1, maxNewTokens: 160, model: 'three-tasks', author: 'self' },
-      ...{ parameters: 0, digest: model.digest },
-      ...{
-        context: model.spec.contextLength,
-        modelContext: model.spec.contextLength,
-        vocabulary: model.spec.vocabulary,
-      },
+      ...{ temperature: 1, maxNewTokens: 160, author: 'self' },
+      ...offeredModel(model, { model: 'three-tasks' }),
     },
     {
       ...{

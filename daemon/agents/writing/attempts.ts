@@ -7,6 +7,7 @@ import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { createDelivery } from '../book/delivery.ts'
 import type { Attempt, Call } from '../book/rollout.ts'
 import { invalid } from '../errors.ts'
+import type { OfferedModel } from '../serving/offered-model.ts'
 import type { AnswerRequest, Wished } from './answers.ts'
 import { stopAt } from './stops.ts'
 
@@ -39,14 +40,9 @@ export interface CallRequest {
   sampling?: Wished | undefined
 }
 
-interface AttemptsOptions {
+interface AttemptsOptions extends Pick<OfferedModel, 'context' | 'modelContext' | 'vocabulary'> {
   /** Most tokens of one answer. */
   maxNewTokens: number
-  /** Most tokens of prompt and answer together. */
-  context: number
-  /** The most that the model could read. */
-  modelContext: number
-  vocabulary: number
 }
 
 interface AttemptsParts {

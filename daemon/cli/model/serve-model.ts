@@ -2,10 +2,10 @@
 
 import { randomBytes } from 'node:crypto'
 import { totalmem } from 'node:os'
-import { nameForClients, openServe, type Serving } from '../../agents/index.ts'
+import { nameForClients, offeredModel, openServe, type Serving } from '../../agents/index.ts'
 import type { Paths } from '../../config/paths.ts'
 import type { Config } from '../../config/schema.ts'
-import { type DecoderSpec, parameterCount } from '../../engine/decoder.ts'
+import type { DecoderSpec } from '../../engine/decoder.ts'
 import { tokenOf } from '../../http/index.ts'
 import { after } from '../../platform/index.ts'
 import { chatDefaults } from '../../policy/files/generation-defaults.ts'
@@ -27,17 +27,16 @@ export async function serveModel(
   { config, paths, name, log }: ServeParts,
 ): Promise<Serving> {
   const { listen = DEFAULT_LISTEN, public: isPublic, origins, max_calls: maxRunning } = config.serve
-  const { spec, tokenizer, digest, files } = model
+  const { spec, tokenizer, files } = model
   return await openServe(
     {
       ...{ listen, isPublic, origins, maxRunning, maxWaiting: config.serve.max_waiting },
-      model: nameForClients(name),
+      ...offeredModel(model, {
+        model: nameForClients(name),
+        context: contextFor(spec, { asked: config.agents.max_tokens, calls: maxRunning }),
+      }),
       enforces: true,
       sampling: chatDefaults(files.generation),
-      context: contextFor(spec, { asked: config.agents.max_tokens, calls: maxRunning }),
-      modelContext: spec.contextLength,
-      vocabulary: spec.vocabulary,
-      ...{ digest, parameters: parameterCount(spec) },
     },
     {
       ...{ tokenizer, sampler: engine, log, after, randomBytes },

@@ -6,13 +6,13 @@ import { DEFAULT_SLOTS } from '../decoding/slots.ts'
 import type { Labels } from '../sampling/writer.ts'
 import { type BackEnd, createTensorCore, type OpenModel } from '../tensor-core.ts'
 import type { Arena } from './host/arena.ts'
-import type { SamplingPrecision } from './index.ts'
-import { INITIAL, type Precision } from './loss-scale.ts'
+import type { OnnxEngineOptions } from './index.ts'
+import { INITIAL } from './loss-scale.ts'
 import { modelOnDevice, modelOnHost, type OnnxModel } from './model.ts'
 import type { DeviceTensors } from './resident/device-tensors.ts'
 import { sharesFixed } from './runtime/frozen.ts'
 import type { HeldMemory } from './runtime/held.ts'
-import { PROVIDERS, type Provider } from './runtime/provider.ts'
+import { PROVIDERS } from './runtime/provider.ts'
 import type { Room } from './runtime/room.ts'
 import { createRuntime, type Feeds } from './runtime/runtime.ts'
 import { score } from './score.ts'
@@ -20,27 +20,7 @@ import { gradientInto, type StepParts } from './step.ts'
 
 export type { Core }
 
-export interface CoreOptions {
-  threads: number
-  provider?: Provider
-  /** Keep tensors on the device between calls. If left out, this is done wherever the provider supports it. */
-  isResident?: boolean | undefined
-  /** Tokens of a micro-batch, padding included. On the CPU, small enough for its activations to stay in the cache. */
-  microBatchTokens?: number
-  /** Less memory for 40 % more work: recomputes each layer in the backward pass, and does not pool freed memory. */
-  checkpointing?: boolean
-  /**
-   * Give memory back as soon as it is free. Otherwise every compiled shape keeps what its largest call took, so that a few
-   * shapes of a large model take a multiple of one.
-   */
-  returnsMemory?: boolean
-  /** Sampling's quantized blocks are fixed inputs, which the runtime keeps a packed copy of; true if left out. */
-  packs?: boolean
-  /** What they are multiplied by: float32, or values rounded to 8 bits (faster, less exact); `int8` if left out. */
-  samplingPrecision?: SamplingPrecision
-  /** Precision of matrix products in scoring and training; float32 if left out. */
-  precision?: Precision
-  maxSessions?: number
+export interface CoreOptions extends Omit<OnnxEngineOptions, 'isProcess'> {
   /** Replaces `microBatchTokens` with limits that may shrink at run time (`runtime/room.ts`). */
   room?: Room
   /** Monotonic milliseconds, for the reports. */

@@ -10,15 +10,16 @@ export type SamplingPrecision = 'int8' | 'float32'
 
 export interface OnnxEngineOptions {
   threads: number
+  /** Tokens of a micro-batch, padding included. On the CPU, small enough for its activations to stay in the cache. */
   microBatchTokens?: number
-  /** Recompute each layer in the backward pass. */
+  /** Less memory for 40 % more work: recomputes each layer in the backward pass, and does not pool freed memory. */
   checkpointing?: boolean
   /**
    * Give memory back as soon as it is free. Otherwise every compiled shape keeps what its largest call took, so that a few
    * shapes of a large model take a multiple of one.
    */
   returnsMemory?: boolean
-  /** Keep a packed copy of 4- and 8-bit weights, which makes sampling fast; true if left out. */
+  /** Sampling's 4- and 8-bit weights are fixed inputs, which the runtime keeps a packed copy of: fast; true if left out. */
   packs?: boolean
   /** Precision of what sampling multiplies these weights by; `int8` if left out. */
   samplingPrecision?: SamplingPrecision
@@ -28,7 +29,7 @@ export interface OnnxEngineOptions {
   /** The CPU's if left out. */
   provider?: Provider
   /** Keep tensors on the device between calls. If left out, this is done wherever the provider supports it. */
-  isResident?: boolean
+  isResident?: boolean | undefined
   /** For tests: run in a separate process, as is done for devices. */
   isProcess?: boolean
 }

@@ -3,10 +3,9 @@
 import { join } from 'node:path'
 import { bytes } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { type Conversations, openServe, type Serving } from '../../agents/index.ts'
+import { type Conversations, offeredModel, openServe, type Serving } from '../../agents/index.ts'
 import type { Paths } from '../../config/paths.ts'
 import type { Config } from '../../config/schema.ts'
-import { parameterCount } from '../../engine/decoder.ts'
 import type { Sampler, Sampling } from '../../engine/engine.ts'
 import { createEngines } from '../../engine/select.ts'
 import { tokenOf } from '../../http/index.ts'
@@ -59,13 +58,10 @@ export async function openNodeServing(
   })
   const serving = await openServe(
     {
-      ...{ listen, isPublic, origins, maxRunning, maxWaiting, model },
+      ...{ listen, isPublic, origins, maxRunning, maxWaiting },
       enforces: config.sampler.kind === 'engine',
       sampling: config.sampler.kind === 'engine' ? samplingOf(config, files.generation) : undefined,
-      context,
-      modelContext: spec.contextLength,
-      vocabulary: spec.vocabulary,
-      ...{ digest: policy.model.digest, parameters: parameterCount(spec) },
+      ...offeredModel(policy.model, { model, context }),
     },
     {
       ...{ ...by, tokenizer, sampler: policy.sampler, key: () => tokenOf(paths.serveKey), conversations },
