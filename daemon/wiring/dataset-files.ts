@@ -1,6 +1,6 @@
-// Reads the files of a dataset: JSON lines, a table (*.csv, *.tsv) with a header line, Parquet, a folder of such files in the
-// order of their names, or a folder of pairs NAME.prompt.txt and NAME.answer.txt. Only regular files directly in the
-// folder are read, so no link leads out of it. Sizes are limited, and problems are reported with file and line.
+// Reads the files of a dataset: JSON lines, a table (*.csv, *.tsv) with a header line, Parquet, a folder of such files
+// in the order of their names, or a folder of pairs NAME.prompt.txt and NAME.answer.txt. Only regular files directly in
+// the folder are read, so no link leads out of it. Sizes are limited, and problems are reported with file and line.
 
 import { constants } from 'node:fs'
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises'

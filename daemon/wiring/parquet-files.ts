@@ -1,5 +1,5 @@
-// Reads the rows of a Parquet file that a dataset needs, as lines of JSON. All sizes and counts in the file are checked before
-// a page is decoded. Loaded only if a dataset has such a file.
+// Reads the rows of a Parquet file that a dataset needs, as lines of JSON. All sizes and counts in the file are checked
+// before a page is decoded. Loaded only if a dataset has such a file.
 
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
 import {
@@ -41,8 +41,8 @@ interface File {
 }
 
 /**
- * Reports problems to `into`. Throws Fault if the file as a whole cannot be read. One row group is in memory at a time, and of
- * it the columns that count.
+ * Reports problems to `into`. Throws Fault if the file as a whole cannot be read. One row group is in memory at a time,
+ * and of it the columns that count.
  */
 export async function readParquet({ name, file, spend, at }: Options, into: Gathering): Promise<void> {
   const metadata = await readMetadata(file)

@@ -1,8 +1,9 @@
 // All metrics of a node: name, meaning, and where the value is in a snapshot. Charts, /v1/series, /metrics, the test of
 // the Grafana dashboard and the metrics page all use this table.
 //
-// Names follow Prometheus: `waggle_<area>_<thing>_<unit>`, counters end in `_total`; those of the process are the usual ones. Label values come from small
-// fixed sets, never from a peer; labels of connected peers are derived from their keys.
+// Names follow Prometheus: `waggle_<area>_<thing>_<unit>`, counters end in `_total`; those of the process are the usual
+// ones. Label values come from small fixed sets, never from a peer; labels of connected peers are derived from their
+// keys.
 
 import { AGENT_METRICS } from './metrics/agents.ts'
 import { HEAD_METRICS } from './metrics/heads.ts'

@@ -47,9 +47,9 @@ export interface JoinResult {
 /** What a node did with the trained weights of a peer that it joined. */
 export interface WeightsMet {
   /**
-   * averaged: with its own. caught up: it stands where the peer stands. merged: it stands in the middle. given back: a trial
-   * refused the peer's. on trial: that goes on. untrusted: the user does not vouch for the peer. other lineage: the peer has none for this model.
-   * off: this node exchanges none. not yet: they had not come in time.
+   * averaged: with its own. caught up: it stands where the peer stands. merged: it stands in the middle. given back: a
+   * trial refused the peer's. on trial: that goes on. untrusted: the user does not vouch for the peer. other lineage:
+   * the peer has none for this model. off: this node exchanges none. not yet: they had not come in time.
    */
   outcome:
     | 'averaged'

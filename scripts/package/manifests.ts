@@ -1,6 +1,6 @@
-// What package.json says in each form in which Waggle leaves a checkout. The checkout depends on onnxruntime-node, which has the
-// libraries of all platforms; what is installed elsewhere names one small package for each platform instead, and npm
-// takes the one that fits. None of them has an install script.
+// What package.json says in each form in which Waggle leaves a checkout. The checkout depends on onnxruntime-node,
+// which has the libraries of all platforms; what is installed elsewhere names one small package for each platform
+// instead, and npm takes the one that fits. None of them has an install script.
 
 type Versions = Record<string, string>
 

@@ -76,8 +76,8 @@ export function prune(path: string): void {
 }
 
 /**
- * `up` until it has trained a step, then SIGINT, as Ctrl-C sends it; it has to end with 0. The signal goes to the node alone:
- * a shell between npx and the node would report the signal instead of the node's status.
+ * `up` until it has trained a step, then SIGINT, as Ctrl-C sends it; it has to end with 0. The signal goes to the node
+ * alone: a shell between npx and the node would report the signal instead of the node's status.
  */
 export async function trainAndInterrupt(
   { up, ask }: { up: readonly string[]; ask: readonly string[] },

@@ -1,5 +1,5 @@
-// Eight nodes for a day: the daemon's core, loops, database and exchange, with mild faults. A node dies every ten minutes and
-// comes back; links lose and delay. Prints every hour how much memory is in use after garbage collection.
+// Eight nodes for a day: the daemon's core, loops, database and exchange, with mild faults. A node dies every ten
+// minutes and comes back; links lose and delay. Prints every hour how much memory is in use after garbage collection.
 //
 //   npm run -s sim:day -- --hours 24 --slowness 6
 

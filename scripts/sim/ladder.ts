@@ -1,11 +1,11 @@
-// How long a stranger takes to climb, and how soon one is found that forges, by what audits may cost: the daemon's ladder and
-// budget, without engines and networks.
+// How long a stranger takes to climb, and how soon one is found that forges, by what audits may cost: the daemon's
+// ladder and budget, without engines and networks.
 //   node scripts/sim/ladder.ts [seeds=500]
 //
-// All nodes step equally fast, and an audit takes as long as a step (docs/results/audits.md). A follower looks every eight steps,
-// as often as receipts are made where a step takes 2.5 s, and exchanges weights every two. From its first weights that count on,
-// the stranger forges a share of its steps, at random. Several followers tell one another what they find. The first rows are
-// without a budget: an audit at each look.
+// All nodes step equally fast, and an audit takes as long as a step (docs/results/audits.md). A follower looks every
+// eight steps, as often as receipts are made where a step takes 2.5 s, and exchanges weights every two. From its first
+// weights that count on, the stranger forges a share of its steps, at random. Several followers tell one another what
+// they find. The first rows are without a budget: an audit at each look.
 
 import { randomStream } from '../../daemon/host/random.ts'
 import { createAuditBudget } from '../../daemon/trainer/audit/budget.ts'

@@ -1,5 +1,5 @@
-// A founder that trusts nobody but averages the weights of volunteers whose steps it audits: what honest volunteers bring it,
-// and how soon one of them is found that says that its steps led elsewhere.
+// A founder that trusts nobody but averages the weights of volunteers whose steps it audits: what honest volunteers
+// bring it, and how soon one of them is found that says that its steps led elsewhere.
 //
 //   npm run -s sim:strangers -- --seeds 5
 //   npm run -s sim:strangers -- --seeds 20 --kinds "one step of ten, ten times"

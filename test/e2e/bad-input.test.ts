@@ -1,5 +1,5 @@
-// What goes wrong at the start of a daemon, and beside one that runs: each gets one clear message with a next step, the documented exit status,
-// and no stack trace.
+// What goes wrong at the start of a daemon, and beside one that runs: each gets one clear message with a next step, the
+// documented exit status, and no stack trace.
 
 import { chmod, cp, mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'

@@ -1,4 +1,5 @@
-// Daemons average their weights and audit each other's steps, also after one was killed: in a private swarm, and as strangers.
+// Daemons average their weights and audit each other's steps, also after one was killed: in a private swarm, and as
+// strangers.
 
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'

@@ -93,7 +93,8 @@ describe('a node that is killed while it trains', () => {
     // The optimizer counts on from where it was, so it was not begun anew.
     expect(right.state.optimizerSteps - left.state.optimizerSteps).toBe(right.step! - left.step!)
     expect(left.state.optimizerSteps).toBeGreaterThan(0)
-    // Everything that was in the pool is still known: used since, or waiting. (A batch may have taken all in the last moment.)
+    // Everything that was in the pool is still known: used since, or waiting. (A batch may have taken all in the last
+    // moment.)
     expect(right.seen(left.groups.map(({ group }) => group.id))).toBe(true)
   }, 300_000)
 

@@ -1,6 +1,6 @@
-// Objectives as JavaScript, since a simulation evaluates them a million times: the value of an expression at one token and
-// its derivative in that token's log-prob. What protocol/plugin/expression/expression.ts and gradient.ts say, for expressions
-// without sums over a row.
+// Objectives as JavaScript, since a simulation evaluates them a million times: the value of an expression at one token
+// and its derivative in that token's log-prob. What protocol/plugin/expression/expression.ts and gradient.ts say, for
+// expressions without sums over a row.
 
 import { type Expression, fold } from '../../protocol/plugin/expression/expression.ts'
 

@@ -46,8 +46,8 @@ export interface StrangersCourse {
   skills: number[]
   end: number
   /**
-   * Of each liar: forged steps until it was found, draws that it passed and times that its weights were taken since the first,
-   * and whether it counts nothing.
+   * Of each liar: forged steps until it was found, draws that it passed and times that its weights were taken since the
+   * first, and whether it counts nothing.
    */
   liars: {
     forged: number

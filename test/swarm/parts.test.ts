@@ -1,4 +1,5 @@
-// Small parts of the swarm, without a network: quotas, reputation, queue, seen sets, peer records, recent frames, target, gate.
+// Small parts of the swarm, without a network: quotas, reputation, queue, seen sets, peer records, recent frames,
+// target, gate.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

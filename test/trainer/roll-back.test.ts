@@ -1,6 +1,6 @@
-// The way back, over a node's loops with a real engine and real checkpoints: a run that goes wrong is taken back to what an
-// earlier checkpoint has, what the lost weights wrote teaches nobody, nobody is blamed without evidence, and what the node has
-// found out about its peers stays as it is.
+// The way back, over a node's loops with a real engine and real checkpoints: a run that goes wrong is taken back to
+// what an earlier checkpoint has, what the lost weights wrote teaches nobody, nobody is blamed without evidence, and
+// what the node has found out about its peers stays as it is.
 
 import { afterEach, expect, test } from 'vitest'
 import type { Weights } from '../../daemon/engine/weights.ts'

@@ -1,4 +1,5 @@
-// Finds the folder of `model.path` and the files of datasets for commands. Downloads what is missing and shows a progress bar.
+// Finds the folder of `model.path` and the files of datasets for commands. Downloads what is missing and shows a
+// progress bar.
 
 import { sleep } from '../../platform/index.ts'
 import { type CachedModel, cacheRoot, listCached } from '../../policy/sources/cache.ts'

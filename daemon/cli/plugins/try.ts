@@ -1,7 +1,8 @@
 // waggle plugins run: runs one hook of a plugin on JSON from a file or from standard input, without a node.
 //
-// Corrections are evaluated row by row in double precision, as protocol/plugin/expression/expression.ts defines them, including
-// the gradient of loss and penalty with respect to each token's log-prob. Metrics are means over unmasked tokens.
+// Corrections are evaluated row by row in double precision, as protocol/plugin/expression/expression.ts defines them,
+// including the gradient of loss and penalty with respect to each token's log-prob. Metrics are means over unmasked
+// tokens.
 
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'

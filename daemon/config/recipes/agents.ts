@@ -1,8 +1,8 @@
-// SmolLM2 learns to call tools, in the service of an agent that runs beside the node: a calculator, and a shop's tools by
-// MCP. The agent asks, calls the tools, rewards, and looks at questions that it never trains on; the node has no tasks of
-// its own. A run ends after 48 groups. Groups with equal rewards teach nothing, so the calculator's runs had 15, 9, 9, 6 and 7 steps,
-// the shop's 11, 11, 11, 10 and 9. Before calls got 48 tokens, two runs of the calculator and one of the shop learnt as well
-// (docs/results/agents.jsonl).
+// SmolLM2 learns to call tools, in the service of an agent that runs beside the node: a calculator, and a shop's tools
+// by MCP. The agent asks, calls the tools, rewards, and looks at questions that it never trains on; the node has no
+// tasks of its own. A run ends after 48 groups. Groups with equal rewards teach nothing, so the calculator's runs had
+// 15, 9, 9, 6 and 7 steps, the shop's 11, 11, 11, 10 and 9. Before calls got 48 tokens, two runs of the calculator and
+// one of the shop learnt as well (docs/results/agents.jsonl).
 
 import type { Recipe } from './recipe.ts'
 import { sorting } from './sorting.ts'

@@ -1,6 +1,6 @@
-// SmolLM2 sorts three numbers: what a GGUF file starts with if the config names no tasks. The default tasks are those that
-// the bundled model was made for; a small chat model answers them wrongly or without answer tags, and a reward that is always
-// 0 teaches nothing. A warm start on worked answers teaches the form.
+// SmolLM2 sorts three numbers: what a GGUF file starts with if the config names no tasks. The default tasks are those
+// that the bundled model was made for; a small chat model answers them wrongly or without answer tags, and a reward
+// that is always 0 teaches nothing. A warm start on worked answers teaches the form.
 
 import type { Recipe } from './recipe.ts'
 

@@ -29,8 +29,9 @@ interface EngineWorkerEvents {
 }
 
 /**
- * How long a thread may take to end by itself, once its calls have ended: on a busy machine giving a model's memory back takes
- * seconds. Only one that hangs is ended from outside, because V8 then sometimes aborts on it, and with it the whole process.
+ * How long a thread may take to end by itself, once its calls have ended: on a busy machine giving a model's memory
+ * back takes seconds. Only one that hangs is ended from outside, because V8 then sometimes aborts on it, and with it
+ * the whole process.
  */
 const STOP_MS = 30_000
 

@@ -1,5 +1,5 @@
-// A node's part in audits: it keeps receipts of its own steps, and audits steps of its own and of peers. What is recorded and
-// how a step is judged is decided in ../../trainer/audit.
+// A node's part in audits: it keeps receipts of its own steps, and audits steps of its own and of peers. What is
+// recorded and how a step is judged is decided in ../../trainer/audit.
 
 import { type AuditedStep, type AuditRequest, type AuditResult, count } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'

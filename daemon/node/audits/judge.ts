@@ -1,5 +1,5 @@
-// Computes steps of peers again. What is forged beyond doubt is kept as a proof, and its author accused; what others accuse a
-// peer of is computed here too. What is a proof is decided in ../../trainer/audit/accusations.ts.
+// Computes steps of peers again. What is forged beyond doubt is kept as a proof, and its author accused; what others
+// accuse a peer of is computed here too. What is a proof is decided in ../../trainer/audit/accusations.ts.
 
 import type { AuditResult } from '../../../protocol/api/index.ts'
 import type { Accusation, ReceiptStep } from '../../../protocol/wire/index.ts'

@@ -1,6 +1,6 @@
-// Keeps in the home which strangers are followed, the heads of this node that they may have averaged, and what its warm start
-// made, so that a restart or a kill costs nobody what it has earned. A record that cannot be read, or is of another lineage,
-// counts as none.
+// Keeps in the home which strangers are followed, the heads of this node that they may have averaged, and what its warm
+// start made, so that a restart or a kill costs nobody what it has earned. A record that cannot be read, or is of
+// another lineage, counts as none.
 
 import { z } from 'zod'
 import type { Blobs } from '../../store/blobs.ts'

@@ -1,5 +1,5 @@
-// Proofs of failed audits: the receipt that the accused has signed, and what stands behind the step. This node keeps those of
-// its newest accusations for peers, and fetches theirs from accusers.
+// Proofs of failed audits: the receipt that the accused has signed, and what stands behind the step. This node keeps
+// those of its newest accusations for peers, and fetches theirs from accusers.
 
 import type { Accusation, Receipt } from '../../../protocol/wire/index.ts'
 import type { Blobs } from '../../store/blobs.ts'

@@ -1,5 +1,5 @@
-// Audits peers at random while the node trains, in an engine and a thread of their own: peers whose weights are averaged, and
-// strangers whose weights may be. What that may cost is decided in ../../trainer/audit/budget.ts.
+// Audits peers at random while the node trains, in an engine and a thread of their own: peers whose weights are
+// averaged, and strangers whose weights may be. What that may cost is decided in ../../trainer/audit/budget.ts.
 
 import type { AuditResult } from '../../../protocol/api/index.ts'
 import { peerName } from '../../../protocol/text.ts'

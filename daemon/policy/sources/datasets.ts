@@ -1,5 +1,5 @@
-// Finds a dataset on the hub: files in Hugging Face's cache, or a new download into it. What was fetched stays at its commit,
-// as models do.
+// Finds a dataset on the hub: files in Hugging Face's cache, or a new download into it. What was fetched stays at its
+// commit, as models do.
 
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'

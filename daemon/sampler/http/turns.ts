@@ -1,5 +1,5 @@
-// Who may ask the server next. Calls share the requests that may run evenly: a long one, such as an evaluation of hundreds of
-// prompts, does not keep a short one, such as the next groups to train on, waiting until its end.
+// Who may ask the server next. Calls share the requests that may run evenly: a long one, such as an evaluation of
+// hundreds of prompts, does not keep a short one, such as the next groups to train on, waiting until its end.
 
 interface Waiting {
   running: number

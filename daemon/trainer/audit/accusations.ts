@@ -1,6 +1,7 @@
-// Which accusations this node checks, and what follows. Nobody believes an accusation: the node computes the step again, and
-// believes that. A node accuses only of what is far beyond the tolerance, so that others, who round otherwise, find the same;
-// who accuses of what is far within it is not listened to any more. In between, nothing follows.
+// Which accusations this node checks, and what follows. Nobody believes an accusation: the node computes the step
+// again, and believes that. A node accuses only of what is far beyond the tolerance, so that others, who round
+// otherwise, find the same; who accuses of what is far within it is not listened to any more. In between, nothing
+// follows.
 //
 // Data in, data out: no loop, no clock, no network.
 

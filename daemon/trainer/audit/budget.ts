@@ -1,7 +1,7 @@
-// What audits may cost: a share of the processor time that the node spends. Whether an audit begins is drawn each time that
-// one could, with the chance that the share pays for, so that nobody can tell when the next one comes: whoever is followed
-// by a node with little time is audited more seldom, and not less surely. It has no clock; the caller says what was spent, or
-// the engine that an audit has for itself.
+// What audits may cost: a share of the processor time that the node spends. Whether an audit begins is drawn each time
+// that one could, with the chance that the share pays for, so that nobody can tell when the next one comes: whoever is
+// followed by a node with little time is audited more seldom, and not less surely. It has no clock; the caller says
+// what was spent, or the engine that an audit has for itself.
 
 import type { Metered } from '../../engine/engine.ts'
 

@@ -1,6 +1,6 @@
-// A stranger's steps as a chain: each begins with a state that is known, or with one that follows from it by averaging in
-// heads that this node has. A chain begins with empty moments and the first values of the lineage, which every node has, or the
-// end of a warm start: all nodes with the same model, tasks and settings make the same one, up to rounding.
+// A stranger's steps as a chain: each begins with a state that is known, or with one that follows from it by averaging
+// in heads that this node has. A chain begins with empty moments and the first values of the lineage, which every node
+// has, or the end of a warm start: all nodes with the same model, tasks and settings make the same one, up to rounding.
 // Data in, data out.
 
 import type { Receipt, ReceiptStep, StateHashes } from '../../../protocol/wire/index.ts'

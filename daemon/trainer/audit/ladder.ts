@@ -1,9 +1,10 @@
-// Strangers whose weights may be averaged. A stranger's steps must form a chain (chain.ts), at which this node looks often. It
-// signs a receipt of its newest steps; then, at a look that is drawn (budget.ts), one of those that are new is drawn, and the
-// chain goes on to the receipt's end only if that one is computed again. Whoever forges a share f of its steps passes k draws in a row with a chance of (1 - f)^k. So after k
-// draws f = 1 - 0.01^(1/k) can be ruled out with 99 %, and the stranger's weights count 1 - f of what they would. All
-// strangers together share what one newcomer counts for. The tokens of the batches that were drawn must also look as if the
-// stranger's policy had written them (../sharing/typicality.ts), or right answers could carry a mark.
+// Strangers whose weights may be averaged. A stranger's steps must form a chain (chain.ts), at which this node looks
+// often. It signs a receipt of its newest steps; then, at a look that is drawn (budget.ts), one of those that are new
+// is drawn, and the chain goes on to the receipt's end only if that one is computed again. Whoever forges a share f of
+// its steps passes k draws in a row with a chance of (1 - f)^k. So after k draws f = 1 - 0.01^(1/k) can be ruled out
+// with 99 %, and the stranger's weights count 1 - f of what they would. All strangers together share what one newcomer
+// counts for. The tokens of the batches that were drawn must also look as if the stranger's policy had written them
+// (../sharing/typicality.ts), or right answers could carry a mark.
 //
 // A chain ends for good where a step was forged, is not served or cannot be computed here. Then its author can only
 // begin anew, with the first values, and without what it has earned.

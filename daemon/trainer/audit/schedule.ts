@@ -1,5 +1,5 @@
-// Whom of its peers a node looks at, and how often at most: at random, and the sooner the less was seen of a peer. Whether it
-// computes a step again is drawn in budget.ts. It has no clock.
+// Whom of its peers a node looks at, and how often at most: at random, and the sooner the less was seen of a peer.
+// Whether it computes a step again is drawn in budget.ts. It has no clock.
 
 export interface AuditSchedule {
   /** The peer among these to look at now; undefined while there is none, or the last look was too recent. `now`: monotonic ms. */

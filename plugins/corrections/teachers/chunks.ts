@@ -10,9 +10,9 @@
 // the sampled-token form (Thinking Machines 2025, On-Policy Distillation), whose expectation is the gradient of the
 // divergence that teachers with the same tokens give.
 //
-// GOLD (Patiño et al. 2025, General On-policy Logit Distillation) also cuts at common ends and sums log-probs within a chunk,
-// but then compares whole distributions, by token where both vocabularies have it and by rank elsewhere. Here only the
-// sampled chunk is compared: that needs no map between vocabularies and is noisier.
+// GOLD (Patiño et al. 2025, General On-policy Logit Distillation) also cuts at common ends and sums log-probs within a
+// chunk, but then compares whole distributions, by token where both vocabularies have it and by rank elsewhere. Here
+// only the sampled chunk is compared: that needs no map between vocabularies and is noisier.
 
 import {
   clamp,

@@ -3,10 +3,11 @@
 //
 //   + coefficient w D min(1, clip / D)      D: reverse KL at the token, over the teacher's `top` tokens and the rest
 //
-// A teacher with other tokens is compared by chunks instead: see chunks.ts. The factor after D has no gradient: a token's loss is at most `clip` nats and keeps its direction. w is the weight of the
-// task's teacher (gate.ts): verified answers of the teacher to this node's own prompts decide who is listened to, and w falls
-// to 0 as this node catches up. In tasks without a teacher, the weights that training began with are the teacher, with the
-// weight `anchor`, as long as some other task is taught: otherwise what is not taught is lost.
+// A teacher with other tokens is compared by chunks instead: see chunks.ts. The factor after D has no gradient: a
+// token's loss is at most `clip` nats and keeps its direction. w is the weight of the task's teacher (gate.ts):
+// verified answers of the teacher to this node's own prompts decide who is listened to, and w falls to 0 as this node
+// catches up. In tasks without a teacher, the weights that training began with are the teacher, with the weight
+// `anchor`, as long as some other task is taught: otherwise what is not taught is lost.
 
 import { z } from 'zod'
 import {

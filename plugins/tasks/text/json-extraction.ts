@@ -1,8 +1,8 @@
 // json_extraction: write an order that a text tells of as JSON that a schema checks.
 //
-// The schema decides about the form: keys and types, no key missing, none added. So a count in quotes is wrong, and space, the
-// order of keys and a code fence around it do not matter. Then every value must be the text's; upper and lower case count
-// as the same.
+// The schema decides about the form: keys and types, no key missing, none added. So a count in quotes is wrong, and
+// space, the order of keys and a code fence around it do not matter. Then every value must be the text's; upper and
+// lower case count as the same.
 
 import { z } from 'zod'
 import { defineTask } from '../../../protocol/plugin/index.ts'

@@ -55,8 +55,8 @@ export interface SharingContributor {
   /** Why this author has been set aside, if it has. */
   setAside?: string
   /**
-   * Whether its rollouts look like those of a policy like this node's. `matched`: they do. `mismatched`: they do not, so they
-   * have no weight in a batch and their log-probs are not used. `unknown`: too few were seen.
+   * Whether its rollouts look like those of a policy like this node's. `matched`: they do. `mismatched`: they do not,
+   * so they have no weight in a batch and their log-probs are not used. `unknown`: too few were seen.
    */
   likeness: 'matched' | 'mismatched' | 'unknown'
 }

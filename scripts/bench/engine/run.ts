@@ -1,9 +1,9 @@
 // How fast is the engine? `npm run -s bench:engine [-- --only train --runs 5]`
 //
-// Waggle's engine and PyTorch (reference.py), eager and compiled, do each job in turns within one run. PyTorch comes from
-// the Python package index, into .cache. Quote the ratios of the fastest turns: the machines that this runs on are shared, so
-// absolute times drift. `rate` counts 6 N flops per trained token and 2 N per sampled one, as a share of this machine's own 1024³
-// matrix product through ONNX Runtime.
+// Waggle's engine and PyTorch (reference.py), eager and compiled, do each job in turns within one run. PyTorch comes
+// from the Python package index, into .cache. Quote the ratios of the fastest turns: the machines that this runs on are
+// shared, so absolute times drift. `rate` counts 6 N flops per trained token and 2 N per sampled one, as a share of
+// this machine's own 1024³ matrix product through ONNX Runtime.
 
 import { spawnSync } from 'node:child_process'
 import { availableParallelism, cpus } from 'node:os'

@@ -1,7 +1,7 @@
-// Compares the memory plan with the real engine. For models of several sizes, full and LoRA, a child process starts (see
-// daemon/platform/lean.ts), loads, samples and trains as a node does, with foreign groups and copies for a checkpoint, and reports its peak resident
-// memory. Micro-batches are full, and the sampler writes while the trainer trains: a node has both, and the plan must have
-// room for both.
+// Compares the memory plan with the real engine. For models of several sizes, full and LoRA, a child process starts
+// (see daemon/platform/lean.ts), loads, samples and trains as a node does, with foreign groups and copies for a
+// checkpoint, and reports its peak resident memory. Micro-batches are full, and the sampler writes while the trainer
+// trains: a node has both, and the plan must have room for both.
 //
 //   node --import tsx scripts/bench/models/memory-plan.ts [--only 60M-lora] [--json]
 

@@ -4,9 +4,10 @@
 //   node --import tsx scripts/bench/real-model/llama-cpp.ts --model FILE.gguf --llama FOLDER [--texts 400] [--f32 COPY.gguf [--exports]] [--values FILE]
 //
 // With --f32 it writes the model's F32 values to another file and scores that with llama.cpp as well, with its cache in
-// F32: there llama.cpp rounds neither activations nor keys and values, so what remains is the two programs' own difference.
-// With --exports it also writes, beside that copy, an adapter with random values and the merged models, as `waggle export` does, and
-// compares what llama.cpp computes with them with what the engine computes with the adapter. --values keeps all log-probs.
+// F32: there llama.cpp rounds neither activations nor keys and values, so what remains is the two programs' own
+// difference. With --exports it also writes, beside that copy, an adapter with random values and the merged models, as
+// `waggle export` does, and compares what llama.cpp computes with them with what the engine computes with the adapter.
+// --values keeps all log-probs.
 
 import { writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'

@@ -5,12 +5,12 @@
 //   .cache/trl/bin/python scripts/bench/real-model/make.py FOLDER     random weights of Qwen2.5-0.5B's shape,
 //   node --import tsx scripts/bench/real-model/run.ts --folder FOLDER     and how fast they are
 //
-// A GGUF file's values are first written as F32 to a folder that both sides load. The daemon's own loader and engine do each
-// job in turns with PyTorch (reference.py, in .cache/trl, which is made at the first call), eager and compiled. Each runs in a
-// process of its own, whose peak resident memory is measured. `blocks` is our side on the file's own blocks of 4 to 8 bits. With
-// `--device`, our side runs on that device and PyTorch on CUDA, and the times are of the clock; `half` is our side in float16.
-// The first run of each is not counted, so compiling is not. Quote the ratios: the machines that this runs on are shared, so
-// absolute times drift.
+// A GGUF file's values are first written as F32 to a folder that both sides load. The daemon's own loader and engine do
+// each job in turns with PyTorch (reference.py, in .cache/trl, which is made at the first call), eager and compiled.
+// Each runs in a process of its own, whose peak resident memory is measured. `blocks` is our side on the file's own
+// blocks of 4 to 8 bits. With `--device`, our side runs on that device and PyTorch on CUDA, and the times are of the
+// clock; `half` is our side in float16. The first run of each is not counted, so compiling is not. Quote the ratios:
+// the machines that this runs on are shared, so absolute times drift.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -1,7 +1,7 @@
 // Does a swarm recover? node --import tsx scripts/bench/swarm/faults.ts [random faults=0 | fault] [seed=1 | seconds]
 // (Needs root.) Three nodes in their own network namespaces on one bridge. The third is killed, loses power, is cut
-// off, is stopped, or sleeps and wakes with another address. The time is measured from when the network works again until fresh groups flow both ways with
-// both other nodes.
+// off, is stopped, or sleeps and wakes with another address. The time is measured from when the network works again
+// until fresh groups flow both ways with both other nodes.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,4 +1,5 @@
-// Compares a device with the CPU: the same training steps on both, then many on the device alone while its memory is watched.
+// Compares a device with the CPU: the same training steps on both, then many on the device alone while its memory is
+// watched.
 //
 //   node --import tsx scripts/bench/webgpu/run.ts [--steps 1000] [--equal 20] [--width 16] [--device webgpu] [--precision float32] [--json]
 //

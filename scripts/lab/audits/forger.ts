@@ -1,5 +1,6 @@
-// Loaded before a daemon (`node --import`), it makes it a forger: once there is a file, FORGE_ONCE, each step of its engine leads
-// as far the other way, and its receipts say so, signed. Its audits are honest: they ask for an engine on the processor.
+// Loaded before a daemon (`node --import`), it makes it a forger: once there is a file, FORGE_ONCE, each step of its
+// engine leads as far the other way, and its receipts say so, signed. Its audits are honest: they ask for an engine on
+// the processor.
 
 import { existsSync } from 'node:fs'
 import { registerHooks } from 'node:module'

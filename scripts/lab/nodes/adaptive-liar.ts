@@ -1,6 +1,6 @@
-// A liar that knows the test. It samples from the very policy that its victim trains, so that nothing it sends differs from an
-// honest peer's, and then puts its mark on as many right answers as the victim's test lets pass: it plays the test on
-// each group before it sends it, and keeps to what leaves it a twin.
+// A liar that knows the test. It samples from the very policy that its victim trains, so that nothing it sends differs
+// from an honest peer's, and then puts its mark on as many right answers as the victim's test lets pass: it plays the
+// test on each group before it sends it, and keeps to what leaves it a twin.
 
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import { randomStream } from '../../../daemon/host/random.ts'

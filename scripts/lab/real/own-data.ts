@@ -1,5 +1,6 @@
-// From a table of one's own to better answers in llama.cpp, as docs/datasets.md and docs/real-model.md describe it: a CSV file and
-// a config, `waggle up`, `waggle export adapter`, and new questions to the base file with and without the adapter.
+// From a table of one's own to better answers in llama.cpp, as docs/datasets.md and docs/real-model.md describe it: a
+// CSV file and a config, `waggle up`, `waggle export adapter`, and new questions to the base file with and without the
+// adapter.
 //
 //   npm install --prefix FOLDER node-llama-cpp
 //   npm run -s lab:own-data -- --model SmolLM2.gguf --llama FOLDER [--steps 0,15] [--seeds 1,2,3]

@@ -1,7 +1,8 @@
 // What does a recipe reach? `npm run -s lab:up -- --arms sorting --model SmolLM2.gguf [--seeds 1,2,3 --device webgpu]`
 //
-// `waggle up --recipe NAME`: one daemon with an empty home, its own evaluations included, in no swarm. It is looked at after so many
-// steps: it pauses, and answers held-out questions, which is not part of the cost. Seeds only number the runs.
+// `waggle up --recipe NAME`: one daemon with an empty home, its own evaluations included, in no swarm. It is looked at
+// after so many steps: it pauses, and answers held-out questions, which is not part of the cost. Seeds only number the
+// runs.
 //
 // `--check --out .cache/nightly.jsonl` looks at the steps of the recipe's own looks and fails where a run is outside the
 // band of the recorded ones, as every twentieth look is by chance.

@@ -1,9 +1,10 @@
 // Is an honest node ever accused? Steps of a tiny random model, computed by one engine and again by others:
 //   node --import tsx scripts/sim/audits/honest.ts [audits=1000] [first run=0] [record]
-// A run has sixteen steps, all by one engine that is drawn, of one own group, or in every twentieth run of up to five groups with
-// peers' among them; each step is audited by three others of the engines, drawn. Prints a line a minute and one at the end, which
-// it also appends to the record: of each engine audits, those with the same bits, those that failed, and the largest difference
-// in parts of the tolerance. SIGTERM ends it after a run. No two runs are alike, so a record goes on with the next.
+// A run has sixteen steps, all by one engine that is drawn, of one own group, or in every twentieth run of up to five
+// groups with peers' among them; each step is audited by three others of the engines, drawn. Prints a line a minute and
+// one at the end, which it also appends to the record: of each engine audits, those with the same bits, those that
+// failed, and the largest difference in parts of the tolerance. SIGTERM ends it after a run. No two runs are alike, so
+// a record goes on with the next.
 
 import { appendFileSync } from 'node:fs'
 import type { Engine } from '../../../daemon/engine/engine.ts'

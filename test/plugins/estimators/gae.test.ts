@@ -7,8 +7,8 @@ import { contextOf, estimate, groupOf, rolloutOf, withSettings } from '../sample
 import { expectClose } from './close.ts'
 import { estimatorProperties } from './properties.ts'
 
-// With a head that has learnt nothing, V is 0: rewards, whitened, which takes shift and scale out; where lambda discounts them, only
-// the scale.
+// With a head that has learnt nothing, V is 0: rewards, whitened, which takes shift and scale out; where lambda
+// discounts them, only the scale.
 estimatorProperties(gae, { shift: true, scale: true, centred: false, quietOnTies: false })
 estimatorProperties(gae, {
   settings: { lambda: 0.95 },

@@ -1,6 +1,6 @@
-// Whole swarms on the real libp2p: noise, yamux, identify, gossipsub, the DHT, and all of daemon/swarm, with time, chance and
-// TCP simulated. Nodes write groups; links lose, delay and break; nodes die and come back. Then everything heals, and what
-// is written from then on must reach everybody.
+// Whole swarms on the real libp2p: noise, yamux, identify, gossipsub, the DHT, and all of daemon/swarm, with time,
+// chance and TCP simulated. Nodes write groups; links lose, delay and break; nodes die and come back. Then everything
+// heals, and what is written from then on must reach everybody.
 
 import { createPrivateKey } from 'node:crypto'
 // The daemon loads it when it is needed; reading a file would take real time.

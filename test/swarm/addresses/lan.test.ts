@@ -1,5 +1,5 @@
-// Nodes on one local network: to be seen is not to be joined. Real multicast on this machine where there is any; what does not
-// need it is tried without.
+// Nodes on one local network: to be seen is not to be joined. Real multicast on this machine where there is any; what
+// does not need it is tried without.
 
 import { afterEach, describe, expect, test } from 'vitest'
 import { Neighbours } from '../../../daemon/swarm/addresses/neighbours.ts'

@@ -1,5 +1,6 @@
-// A bare libp2p node that speaks Waggle's protocols by hand, byte for byte: it records what a real node says to it, and plays
-// what another said before. scripts/wire/record-session.ts writes the recordings in sessions/, one for each minor version.
+// A bare libp2p node that speaks Waggle's protocols by hand, byte for byte: it records what a real node says to it, and
+// plays what another said before. scripts/wire/record-session.ts writes the recordings in sessions/, one for each minor
+// version.
 
 import { createPrivateKey } from 'node:crypto'
 import { identify } from '@libp2p/identify'

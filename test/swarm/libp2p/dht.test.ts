@@ -1,5 +1,5 @@
-// A swarm's DHT finds peers by ID and takes nothing else. Real hosts on loopback; the hostile one speaks the DHT's protocol by
-// hand.
+// A swarm's DHT finds peers by ID and takes nothing else. Real hosts on loopback; the hostile one speaks the DHT's
+// protocol by hand.
 
 import type { KadDHT } from '@libp2p/kad-dht'
 import { lpStream } from '@libp2p/utils'

@@ -1,4 +1,5 @@
-// Lowers an objective (protocol/plugin/expression/expression.ts) to a graph that computes the same formulas and is differentiable.
+// Lowers an objective (protocol/plugin/expression/expression.ts) to a graph that computes the same formulas and is
+// differentiable.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { type Expression, fold, fromTable } from '../../../../protocol/plugin/expression/expression.ts'

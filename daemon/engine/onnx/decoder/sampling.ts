@@ -39,12 +39,13 @@ interface SamplingOptions extends Pick<StoredOptions, 'packing'> {
  * [B * T, 1], `last` int32 [B] (the row of each sequence's last token). Outputs: `logits` [B, V] after the last tokens,
  * and per layer `newKeys.i`, `newValues.i` [B, kvHeads, T, headWidth].
  *
- * With `hasPast`, P earlier tokens are known, and with `isShared` S before these, which sequences share. Further inputs:
- * per layer `keys.i`, `values.i` [B, kvHeads, P, headWidth]; `pastBias` [B, T, P] (0 where a new token attends to a past one, a large
- * negative number elsewhere); and `localPastBias`, the same for the layers of a model with sliding windows. In the same
- * way `sharedKeys.i`, `sharedValues.i` [N, kvHeads, S, headWidth], `sharedBias` and `localSharedBias` [B, T, S];
- * `members` int32 [N * M] (the sequence in each of the M seats of a row; any in a free one), `places` int32 [B] (the seat
- * of each sequence; any for one without) and `seated` [B] (1 for one with a seat, else 0).
+ * With `hasPast`, P earlier tokens are known, and with `isShared` S before these, which sequences share. Further
+ * inputs: per layer `keys.i`, `values.i` [B, kvHeads, P, headWidth]; `pastBias` [B, T, P] (0 where a new token attends
+ * to a past one, a large negative number elsewhere); and `localPastBias`, the same for the layers of a model with
+ * sliding windows. In the same way `sharedKeys.i`, `sharedValues.i` [N, kvHeads, S, headWidth], `sharedBias` and
+ * `localSharedBias` [B, T, S]; `members` int32 [N * M] (the sequence in each of the M seats of a row; any in a free
+ * one), `places` int32 [B] (the seat of each sequence; any for one without) and `seated` [B] (1 for one with a seat,
+ * else 0).
  */
 export function buildSampling(
   spec: DecoderSpec,
