@@ -196,9 +196,9 @@ describe('a peer that answers', () => {
     expect(node.swarm.peers().find(({ id }) => id === peer)?.connected).toBe(true)
   })
 
-  test('with lies alone is cut off after the fourth', async () => {
+  test('with lies alone is cut off after the fifth', async () => {
     const { node, peer, exchange } = await withPeer({ head: () => [Uint8Array.of(0xff)] })
-    for (let i = 0; i < 4; i++) await exchange()
+    for (let i = 0; i < 5; i++) await exchange()
     await until('the cut', () => !node.swarm.peers().some(({ id, connected }) => id === peer && connected))
   })
 
