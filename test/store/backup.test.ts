@@ -106,6 +106,14 @@ test('a restored home has the checkpoints, databases, identity, config and plugi
   await database.close()
 })
 
+test('a table that is still being written is no part of the database yet, and no reason to refuse the backup', async () => {
+  await makeHome(join(root, 'table'))
+  await writeFile(join(root, 'table/store/000099.ldb'), Buffer.alloc(100, 1))
+  await backed('table', 'table.tar')
+  const { manifest } = await restored('table.tar', 'table-again')
+  expect(manifest.damaged).toEqual([])
+})
+
 test('links are named and left out, and the home is as it was', async () => {
   const before = await filesIn('home')
   expect((await backed('home', 'second.tar')).leftOut).toEqual(['plugins/node_modules/two'])

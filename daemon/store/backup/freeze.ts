@@ -140,21 +140,13 @@ async function freezeDatabase(
     )
     const after = await manifestOf(directory)
     const isStill = after?.name === before?.name && after?.size === before?.size && !files.includes(undefined)
-    // A table that is being written belongs to no MANIFEST yet.
+    // A table that is being written belongs to no MANIFEST yet, so it is no fault.
     const { index, tables } = await faultsIn(into, {})
-    const isWhole =
-      isStill && index === undefined && tables.length === 0 && !(await haveGrown(present(files)))
+    const isWhole = isStill && index === undefined && tables.length === 0
     if (isWhole || (isStill && attempt >= ATTEMPTS)) return { files: present(files), isDamaged: !isWhole }
     if (attempt >= 2 * ATTEMPTS) throw new Error(`${directory} changes all the time`)
     await pause()
   }
-}
-
-/** Whether a table was still being written when it was held: then it is whole now, and cut off at the size that it had. */
-async function haveGrown(files: readonly Frozen[]): Promise<boolean> {
-  const tables = files.filter(({ name }) => /\.(ldb|sst)$/.test(name))
-  const sizes = await Promise.all(tables.map(async ({ path }) => (await stat(path)).size))
-  return tables.some(({ size }, i) => size !== sizes[i])
 }
 
 /** The MANIFEST that counts, and its size; undefined if there is none. */

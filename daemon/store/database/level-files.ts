@@ -16,7 +16,10 @@ export type Sizes = Readonly<Record<string, number>>
 export interface Faults {
   /** Tables of the database that cannot be read whole. */
   tables: string[]
-  /** Tables that are not whole and that its MANIFEST does not list: a process was killed while it wrote them. LevelDB deletes them. */
+  /**
+   * Tables that are not whole and that its MANIFEST does not list: a process was killed while it wrote them. LevelDB
+   * deletes them.
+   */
   unfinished: string[]
   /** Why LevelDB would not find its content, or would lose a part of it in silence; undefined if it would not. */
   index?: string
@@ -134,15 +137,18 @@ const HEADER = 7
 const [FULL, FIRST, LAST] = [1, 2, 4]
 
 interface WholeRecords {
+  /** Bytes up to the end of the last record before which everything is whole. */
   intact: number
+  /**
+   * A record follows that is there in full and has another checksum. False at a record that ends with the file, as
+   * after a kill.
+   */
   isDamaged: boolean
+  /** The contents of the whole ones. */
   records: Uint8Array[]
 }
 
-/**
- * `intact`: bytes up to the end of the last record before which everything is whole. `isDamaged`: whether a record
- * follows that is there in full and has another checksum. False at a record that ends with the file, as after a kill.
- */
+/** Reads the records of a log or MANIFEST up to the first that is not whole. */
 export function wholeRecords(bytes: Uint8Array): WholeRecords {
   const view = viewOf(bytes)
   const records: Uint8Array[] = []
