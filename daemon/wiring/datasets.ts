@@ -1,5 +1,5 @@
-// Loads the tasks of a config: the built-in ones, and one for each dataset and each file. Used by nodes, `config
-// check`, `doctor` and `score`. Verifier paths are already resolved, so a verifier with a slash is a file.
+// Loads the tasks of a config: the built-in ones, and one for each dataset and each file. Used by nodes,
+// `config check`, `doctor` and `score`. Verifier paths are already resolved, so a verifier with a slash is a file.
 
 import { basename } from 'node:path'
 import {

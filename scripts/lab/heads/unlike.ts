@@ -1,6 +1,5 @@
-// Nodes of one lineage that each train on another task: what does each know of all three, if their weights are
-// averaged? `npm run -s lab:heads-unlike [-- --arms apart,split,supervised --rates
-// apart=1e-4,split=2.4e-4,supervised=1e-3 --seeds 1,2,3]`
+// Nodes of one lineage that each train on another task: what does each know of all three, if their weights are averaged?
+// `npm run -s lab:heads-unlike [-- --arms apart,split,supervised --rates apart=1e-4,split=2.4e-4,supervised=1e-3 --seeds 1,2,3]`
 //
 // Three nodes from one start, each with one of the three tasks. Arms:
 //   apart       each learns for itself. At every look, what one average of all three would be is looked at as well

@@ -12,9 +12,9 @@ import type { Outsider } from './swarm.ts'
 
 export const ATTACKS = ['empty', 'bloat', 'strangers'] as const
 /**
- * empty: half of each group's completions have no tokens. bloat: one right answer, and the rest long random text, as
- * many rollouts as a group may have; the log-probs are true, those of
- *   a policy that draws tokens uniformly.
+ * empty: half of each group's completions have no tokens.
+ * bloat: one right answer, and the rest long random text, as many rollouts as a group may have; the log-probs are
+ *   true, those of a policy that draws tokens uniformly.
  * strangers: as `bloat` without the right answer, so without a signal. Every group introduces an author of its own.
  */
 export type Attack = (typeof ATTACKS)[number]

@@ -1,6 +1,6 @@
-// Does an agent that calls tools learn by a change of URL? An agent of scripts/agents, trained by a node with its
-// recipe as a user would: the node serves agents, the script gets its URL. One look at held-out prompts before and one
-// after. `npm run -s lab:agent -- --model smollm2.gguf --arms calculator --seeds 1,2`. `--show` prints all runs.
+// Does an agent that calls tools learn by a change of URL? An agent of scripts/agents, trained by a node with its recipe as a
+// user would: the node serves agents, the script gets its URL. One look at held-out prompts before and one after.
+// `npm run -s lab:agent -- --model smollm2.gguf --arms calculator --seeds 1,2`. `--show` prints all runs.
 
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

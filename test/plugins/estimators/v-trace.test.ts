@@ -34,10 +34,9 @@ describe('the trace', () => {
   const given = { rewards: numbers(0, 0, 1), values: numbers(0.5, 0.2, 0.4), ratios: numbers(2, 0.5, 0.8) }
 
   it('corrects advantages and targets from the end', () => {
-    // Last: rho 0.8, delta 0.8 * 0.6 = 0.48, v 0.88, A 0.48. Before: rho = c = 0.5, delta 0.5 * (0.9 * 0.4 - 0.2) =
-    // 0.08, v 0.2 + 0.08 + 0.9 * 0.5 * (0.88 - 0.4) = 0.496, A 0.5 * (0.9 * 0.88 - 0.2) = 0.296. First: rho = c = 1 for
-    // a ratio of 2, delta 0.9 * 0.2 - 0.5 = -0.32, v 0.5 - 0.32 + 0.9 * (0.496 - 0.2) = 0.4464, A 0.9 * 0.496 - 0.5 =
-    // -0.0536.
+    // Last: rho 0.8, delta 0.8 * 0.6 = 0.48, v 0.88, A 0.48. Before: rho = c = 0.5, delta 0.5 * (0.9 * 0.4 - 0.2) = 0.08,
+    // v 0.2 + 0.08 + 0.9 * 0.5 * (0.88 - 0.4) = 0.496, A 0.5 * (0.9 * 0.88 - 0.2) = 0.296. First: rho = c = 1 for a ratio of 2,
+    // delta 0.9 * 0.2 - 0.5 = -0.32, v 0.5 - 0.32 + 0.9 * (0.496 - 0.2) = 0.4464, A 0.9 * 0.496 - 0.5 = -0.0536.
     const { advantages, targets } = traceOf(rolloutOf(1, 3), given, { ...BOUNDS, gamma: 0.9 })
     expectClose([...advantages], [-0.0536, 0.296, 0.48])
     expectClose([...targets], [0.4464, 0.496, 0.88])
@@ -244,8 +243,8 @@ describe('with a head', () => {
 
   it('learns what this policy gets, not what the sampler got', async () => {
     const last = (await play(withSettings(vTrace, SETTINGS), 0, 100)).at(-1)!
-    // A quarter of the answers is right, of this policy's one half: 1/4 * 2 against 3/4 * 2/3. After the first token
-    // nothing is left to be learnt; at it A is the ratio times what it is worth over V = 0.5.
+    // A quarter of the answers is right, of this policy's one half: 1/4 * 2 against 3/4 * 2/3. After the first token nothing is
+    // left to be learnt; at it A is the ratio times what it is worth over V = 0.5.
     expect(last[0]![0]! / 2).toBeCloseTo(0.5, 1)
     expect(last[1]![0]! / (2 / 3)).toBeCloseTo(-0.5, 1)
     expect(Math.abs(last[0]![1]!)).toBeLessThan(0.1)
