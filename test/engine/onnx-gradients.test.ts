@@ -78,6 +78,7 @@ const CASES: Case[] = [
   { name: 'transpose', shapes: [[2, 3, 4]], build: ([a]) => ops.transpose(a!, [2, 0, 1]) },
   { name: 'expand', shapes: [[2, 1, 3]], build: ([a]) => ops.expand(a!, [4, 2, 5, 3]) },
   { name: 'slice', shapes: [[4, 5]], build: ([a]) => ops.slice(a!, 1, 1, 4) },
+  { name: 'split, of which a part is used', shapes: [[4, 5]], build: ([a]) => ops.split(a!, 1, [2, 3])[1]! },
   { name: 'pad', shapes: [[2, 3]], build: ([a]) => ops.pad(a!, 0, 1, 2) },
   {
     name: 'concat',

@@ -117,6 +117,7 @@ export function pad(a: Value, axis: number, before: Dimension, after: Dimension,
 export function concat(values: readonly Value[], axis: number): Value {
   const [first] = values
   if (!first) refuse('concat', 'nothing to join')
+  if (values.length === 1) return first
   const at = axisOf('concat', first, axis)
   for (const value of values) {
     const fits =
@@ -136,6 +137,28 @@ export function concat(values: readonly Value[], axis: number): Value {
     })
   })
   return out!
+}
+
+/** Parts of these sizes along an axis, in one operation. */
+export function split(a: Value, axis: number, sizes: readonly Dimension[]): Value[] {
+  const at = axisOf('split', a, axis)
+  if (!sameDimension(plus(...sizes), a.shape[at]!))
+    refuse('split', `the parts [${showSizes(sizes)}] are not the whole of axis ${axis}`, a)
+  if (sizes.length === 1) return [a]
+  const { graph, dtype } = a
+  const shapes = sizes.map((size) => a.shape.map((s, i) => (i === at ? size : s)))
+  const outputs = shapes.map((shape) => ({ dtype, shape }))
+  const parts = graph.node('Split', [a, graph.ints(sizes)], outputs, { axis: at })
+  graph.record([a], parts, (gradients) => {
+    if (gradients.every((g) => g === undefined)) return []
+    return [
+      concat(
+        gradients.map((g, i) => g ?? expand(graph.scalar(0), shapes[i]!)),
+        at,
+      ),
+    ]
+  })
+  return parts
 }
 
 export function reduceSum(a: Value, axes: readonly number[], keep = false): Value {

@@ -1,14 +1,20 @@
 // Places on the device: one for each tensor of a model, or for values that go with the tensors, such as moments. An
-// operation on all of them runs in parts of several tensors each. This needs few calls, and few new tensors at a time;
-// the latter matters because a device cannot write to a tensor that it reads.
+// operation on all of them runs in parts. A part's small tensors are joined first, because a device takes as long to
+// start an operation on a thousand numbers as on a million. Parts are small, because a device cannot write to a tensor
+// that it reads, so each needs new ones.
 
 import type { Weights } from '../../weights.ts'
-import { symbol } from '../graph/dimension.ts'
+import { type Dimension, plus, symbol } from '../graph/dimension.ts'
 import { Graph, type Value } from '../graph/graph.ts'
+import { concat, slice, split } from '../graph/ops.ts'
 import type { Feeds, Held, Runtime } from '../runtime/runtime.ts'
 
-/** Tensors per part. */
-const PART = 16
+/** Numbers of a part, unless it has only one tensor. */
+const MOST_NUMBERS = 1 << 20
+/** Tensors that one operation can write: a device lets it use 8, and it reads one. */
+const MOST_WRITTEN = 7
+/** Tensors of a part. */
+const MOST_TENSORS = MOST_WRITTEN ** 2
 
 export type Shapes = ReadonlyMap<string, readonly number[]>
 export type DeviceTensors = Readonly<Record<string, Held>>
@@ -34,15 +40,27 @@ export function release(tensors: DeviceTensors): void {
   for (const tensor of Object.values(tensors)) tensor.release()
 }
 
+export interface Part {
+  names: readonly string[]
+  isDecayed: boolean
+}
+
 /** Groups names into parts. A part holds either only matrices, which get weight decay, or only vectors. */
-export function partsOf(shapes: Shapes): { names: string[]; isDecayed: boolean }[] {
+export function partsOf(shapes: Shapes): Part[] {
+  const size = (name: string): number => shapes.get(name)!.reduce((a, b) => a * b, 1)
   return [true, false].flatMap((isDecayed) => {
-    const names = [...shapes.keys()].filter((name) => shapes.get(name)!.length > 1 === isDecayed)
-    const count = Math.ceil(names.length / PART)
-    return Array.from({ length: count }, (_, i) => ({
-      names: names.slice(i * PART, (i + 1) * PART),
-      isDecayed,
-    }))
+    const parts: string[][] = []
+    let numbers = Infinity
+    for (const name of shapes.keys()) {
+      if (shapes.get(name)!.length > 1 !== isDecayed) continue
+      numbers += size(name)
+      if (numbers > MOST_NUMBERS || parts.at(-1)!.length === MOST_TENSORS) {
+        parts.push([])
+        numbers = size(name)
+      }
+      parts.at(-1)!.push(name)
+    }
+    return parts.map((names) => ({ names, isDecayed }))
   })
 }
 
@@ -53,28 +71,28 @@ export function fed(role: string, tensors: DeviceTensors, names: readonly string
 
 export interface PartBuilder {
   graph: Graph
-  /** The values of the part's current tensor in this role, as a flat list. */
-  array(role: string): Value
+  /** The part's values in this role, tensor by tensor as flat lists. */
+  arrays(role: string): readonly Value[]
+  /** The same, joined. */
+  joined(role: string): Value
   /** One number for the whole part, [1]. */
   scalar(name: string): Value
+  /** Joined values, as the role's tensors. */
   output(role: string, value: Value): void
 }
 
-/**
- * Runs one graph for each part in turn. `build` computes something for each tensor; `finish` gets all results of a
- * part.
- */
-export async function overParts<Found>(
+/** Runs the graph that `build` makes for each part in turn. */
+export async function overParts(
   name: string,
   { parts, roles, into = {}, scalars = () => ({}) }: PartRun,
-  { build, finish }: { build: (at: PartBuilder) => Found; finish?: (graph: Graph, found: Found[]) => void },
+  build: (at: PartBuilder) => void,
   runtime: Runtime,
 ): Promise<Record<string, Float32Array>[]> {
   const results: Record<string, Float32Array>[] = []
   for (const part of parts) {
     const { names } = part
     const compiled = await runtime.compile(`${name} ${names.length}`, () =>
-      buildPart(name, names.length, build, finish),
+      buildPart(name, names.length, build),
     )
     const feeds: Feeds = { ...scalars(part) }
     for (const [role, tensors] of Object.entries(roles)) Object.assign(feeds, fed(role, tensors, names))
@@ -90,34 +108,41 @@ export async function overParts<Found>(
 }
 
 export interface PartRun {
-  parts: readonly { names: readonly string[]; isDecayed: boolean }[]
+  parts: readonly Part[]
   roles: Record<string, DeviceTensors>
   into?: Record<string, DeviceTensors>
-  scalars?: (part: { isDecayed: boolean }) => Record<string, Float32Array>
+  scalars?: (part: Part) => Record<string, Float32Array>
 }
 
-function buildPart<Found>(
-  name: string,
-  count: number,
-  build: (at: PartBuilder) => Found,
-  finish?: (graph: Graph, found: Found[]) => void,
-): Graph {
+function buildPart(name: string, count: number, build: (at: PartBuilder) => void): Graph {
   const graph = new Graph(name)
-  const scalars = new Map<string, Value>()
-  const scalar = (name: string): Value => {
-    const value = scalars.get(name) ?? graph.input(name, 'float32', [1])
-    scalars.set(name, value)
-    return value
+  const lengths = Array.from({ length: count }, (_, index) => symbol(`length${index}`))
+  const once = <T>(make: (name: string) => T): ((name: string) => T) => {
+    const made = new Map<string, T>()
+    return (name) => {
+      const value = made.get(name) ?? make(name)
+      made.set(name, value)
+      return value
+    }
   }
-  const found = Array.from({ length: count }, (_, index) =>
-    build({
-      graph,
-      scalar,
-      array: (role) => graph.input(`${role}.${index}`, 'float32', [symbol(`length${index}`)]),
-      output: (role, value) => graph.output(`${role}.${index}`, value),
-    }),
-  )
-  finish?.(graph, found)
+  const arrays = once((role) => lengths.map((length, i) => graph.input(`${role}.${i}`, 'float32', [length])))
+  build({
+    graph,
+    arrays,
+    joined: once((role) => concat(arrays(role), 0)),
+    scalar: once((name) => graph.input(name, 'float32', [1])),
+    output(role, value) {
+      let start: Dimension = 0
+      for (let i = 0; i < count; i += MOST_WRITTEN) {
+        const some = lengths.slice(i, i + MOST_WRITTEN)
+        const end = plus(start, ...some)
+        split(slice(value, 0, start, end), 0, some).forEach((tensor, at) => {
+          graph.output(`${role}.${i + at}`, tensor)
+        })
+        start = end
+      }
+    },
+  })
   return graph
 }
 

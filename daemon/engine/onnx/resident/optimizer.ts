@@ -33,17 +33,15 @@ export async function applyAdamW(
       scalars: ({ isDecayed }) =>
         numbers({ ...scalars, decay: isDecayed ? 1 - learningRate * weightDecay : 1 }),
     },
-    {
-      build({ array, scalar, output }) {
-        const gradient = mul(array('gradient'), scalar('scale'))
-        const [weight, first, second] = [array('weight'), array('first'), array('second')]
-        const newFirst = add(first, mul(sub(gradient, first), scalar('keepFirst')))
-        const newSecond = add(second, mul(sub(mul(gradient, gradient), second), scalar('keepSecond')))
-        const spread = add(mul(sqrt(newSecond), scalar('secondScale')), scalar('epsilon'))
-        output('newWeight', sub(mul(weight, scalar('decay')), div(mul(newFirst, scalar('rate')), spread)))
-        output('newFirst', newFirst)
-        output('newSecond', newSecond)
-      },
+    ({ joined, scalar, output }) => {
+      const gradient = mul(joined('gradient'), scalar('scale'))
+      const [weight, first, second] = [joined('weight'), joined('first'), joined('second')]
+      const newFirst = add(first, mul(sub(gradient, first), scalar('keepFirst')))
+      const newSecond = add(second, mul(sub(mul(gradient, gradient), second), scalar('keepSecond')))
+      const spread = add(mul(sqrt(newSecond), scalar('secondScale')), scalar('epsilon'))
+      output('newWeight', sub(mul(weight, scalar('decay')), div(mul(newFirst, scalar('rate')), spread)))
+      output('newFirst', newFirst)
+      output('newSecond', newSecond)
     },
     runtime,
   )

@@ -2,7 +2,7 @@
 
 import type { Measure } from '../../named-vectors.ts'
 import type { Value } from '../graph/graph.ts'
-import { add, div, mul, sqrt, sum, sumOfSquares } from '../graph/ops.ts'
+import { add, concat, div, mul, reshape, sqrt, sum, sumOfSquares } from '../graph/ops.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { firstNonFinite, type OnnxSpace } from '../step.ts'
 import {
@@ -26,20 +26,23 @@ export function deviceSpace(
   runtime: Runtime,
 ): OnnxSpace<DeviceTensors> {
   const parts = partsOf(shapes)
-  /** Adds up one number per tensor. */
+  /** Adds up a number of each tensor. */
   const summed = async (
     name: string,
     roles: Record<string, DeviceTensors>,
-    build: (at: PartBuilder) => Value,
+    ofTensors: (at: PartBuilder) => readonly Value[],
     by?: Measure,
   ): Promise<number> => {
     const found = await overParts(
       name,
       { parts, roles, scalars: () => numbers({ ...by }) },
-      { build, finish: (graph, values) => graph.output('sum', total(values)) },
+      (at) => {
+        const each = ofTensors(at).map((value) => reshape(value, [1]))
+        at.graph.output('sums', concat(each, 0))
+      },
       runtime,
     )
-    return found.reduce((all, { sum }) => all + sum![0]!, 0)
+    return found.flatMap(({ sums }) => [...sums!]).reduce((a, b) => a + b)
   }
   return {
     create: () => createDeviceTensors(shapes, runtime),
@@ -62,28 +65,27 @@ export function deviceSpace(
           into: { into },
           scalars: () => numbers({ byX, byY }),
         },
-        {
-          build: ({ array, scalar, output }) =>
-            output('into', add(mul(array('x'), scalar('byX')), mul(array('y'), scalar('byY')))),
-        },
+        ({ joined, scalar, output }) =>
+          output('into', add(mul(joined('x'), scalar('byX')), mul(joined('y'), scalar('byY')))),
         runtime,
       )
     },
 
     dot(a, b, by) {
-      if (!by) return summed('dot', { a, b }, (at) => sum(mul(at.array('a'), at.array('b'))))
+      const products = (as: readonly Value[], bs: readonly Value[]): Value[] =>
+        as.map((a, i) => sum(mul(a, bs[i]!)))
+      if (!by) return summed('dot', { a, b }, ({ arrays }) => products(arrays('a'), arrays('b')))
       const roles = { a, b, second: secondMoments() }
-      return summed('dot measured', roles, (at) => sum(mul(at.array('a'), measured(at))), by)
+      return summed('dot measured', roles, (at) => products(at.arrays('a'), measured(at)), by)
     },
 
-    squaredNorm: (x) => summed('squares', { x }, (at) => sumOfSquares(at.array('x'))),
+    squaredNorm: (x) => summed('squares', { x }, ({ arrays }) => arrays('x').map(sumOfSquares)),
   }
 }
 
-function measured({ array, scalar }: PartBuilder): Value {
-  return div(array('b'), add(mul(sqrt(array('second')), scalar('secondScale')), scalar('epsilon')))
-}
-
-function total(values: readonly Value[]): Value {
-  return values.reduce((a, b) => add(a, b))
+function measured({ arrays, scalar }: PartBuilder): Value[] {
+  const seconds = arrays('second')
+  return arrays('b').map((b, i) =>
+    div(b, add(mul(sqrt(seconds[i]!), scalar('secondScale')), scalar('epsilon'))),
+  )
 }
