@@ -13,7 +13,7 @@ import { ADAMW } from './model.ts'
 /** Enough small tensors for two parts, one that makes a part of its own between them, and a vector. */
 const SHAPES = new Map<string, readonly number[]>([
   ...Array.from({ length: 40 }, (_, i) => [`before.${i}`, [2, 1 + (i % 5)]] as const),
-  ['large', [1 << 11, 1 << 10]],
+  ['large', [1025, 1 << 10]],
   ...Array.from({ length: 17 }, (_, i) => [`after.${i}`, [3, 1 + (i % 4)]] as const),
   ['vector', [6]],
 ])

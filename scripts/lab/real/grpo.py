@@ -60,6 +60,7 @@ def accuracy(model, **sampling):
         part = held[start : start + 50]
         batch = tokenizer([one["prompt"] for one in part], return_tensors="pt", padding=True, add_special_tokens=False)
         batch.pop("token_type_ids", None)
+        batch = batch.to(model.device)
         written = model.generate(**batch, max_new_tokens=job["length"], **sampling)
         texts = tokenizer.batch_decode(written[:, batch["input_ids"].shape[1] :], skip_special_tokens=True)
         scores += scores_of(texts, [one["seed"] for one in part])
@@ -115,7 +116,7 @@ COMMON = dict(
     max_grad_norm=1.0,
     gradient_checkpointing=False,
     bf16=False,
-    use_cpu=True,
+    use_cpu=job["device"] == "cpu",
     save_strategy="no",
     report_to="none",
     disable_tqdm=True,

@@ -56,8 +56,9 @@ await runExperiment<Arm, Result>({
     threads: { type: 'string', default: '2' },
     /** TRL's supervised steps before the others, on 32 worked examples, as in the recipes (their own runs: lab:up). */
     warm: { type: 'string', default: '0' },
-    /** TRL's answers in one backward pass, and a Python that has TRL already. */
+    /** TRL's answers in one backward pass, where it runs (`cuda`), and a Python that has TRL already. */
     micro: { type: 'string', default: '16' },
+    device: { type: 'string', default: 'cpu' },
     python: { type: 'string' },
   },
   settings: settingsOf,
@@ -110,6 +111,7 @@ function settingsOf(values: Values): Record<string, unknown> {
     ...(values.uncorrected === true && { uncorrected: true }),
     ...(values.stop !== undefined && { stop: values.stop }),
     ...(values.warm !== '0' && { warm: values.warm }),
+    ...(values.device !== 'cpu' && { device: values.device }),
   }
 }
 
@@ -125,7 +127,8 @@ async function trainHere(
   const base = oneOf(['f32', 'file'] as const, 'base', values)
   const samplingPrecision = oneOf(['int8', 'float32'] as const, 'sampling', values)
   const rank = Number(values.rank)
-  if (values.warm !== '0') throw new Error('--warm is for --arms trl: a recipe warms up by itself, in lab:up')
+  if (values.warm !== '0' || values.device !== 'cpu')
+    throw new Error('--warm and --device are for --arms trl: a recipe has its own, in lab:up')
   const node = await createNode({
     ...{ name: 'alone', seed, foreign: 0, adaptive: false, learningRate: rate, warmUpSteps: 3 },
     model: await loadModelAs(fileOf(values), { disk }, () => base),
@@ -182,6 +185,7 @@ async function trainThere({ rate, seed, values }: Played, onLook: (look: Look) =
         seed,
         every: number('every'),
         threads: number('threads'),
+        device: String(values.device),
       },
       warm: { steps: number('warm'), examples: 32, rate: 1e-3 },
       questions: number('questions'),

@@ -26,7 +26,7 @@ interface TrlOptions {
   task: Task
   difficulty: number
   /** As in grpo.py. `micro`: answers in one backward pass, over which gradients are added up. */
-  job: Record<
+  job: { device: string } & Record<
     'steps' | 'prompts' | 'group' | 'micro' | 'length' | 'rate' | 'rank' | 'every' | 'threads' | 'seed',
     number
   >
