@@ -1,8 +1,9 @@
-# What a GRPO step by TRL takes with long answers: peak resident memory and processor seconds of one step on eight answers to
-# a prompt of 64 tokens, with LoRA of rank 16 on F32 weights, gradient checkpointing, and so many answers in a backward pass.
+# What a GRPO step by TRL takes with long answers: peak resident memory and processor seconds of one step on eight answers
+# (or so many) to a prompt of 64 tokens, with LoRA of rank 16 on F32 weights, gradient checkpointing, and so many answers in
+# a backward pass.
 # Weights are random; memory and time do not depend on them. Beside base-precision.ts. The environment is lab:real's.
 #
-#   .cache/trl/bin/python scripts/bench/models/trl_memory.py SmolLM2-135M|Qwen2.5-0.5B LENGTH [MICRO=1] [THREADS=1]
+#   .cache/trl/bin/python scripts/bench/models/trl_memory.py SmolLM2-135M|Qwen2.5-0.5B LENGTH [MICRO=1] [THREADS=1] [ANSWERS=8]
 import json
 import resource
 import sys
@@ -19,7 +20,7 @@ from trl import GRPOConfig, GRPOTrainer
 name, length = sys.argv[1], int(sys.argv[2])
 micro = int(sys.argv[3]) if len(sys.argv) > 3 else 1
 threads = int(sys.argv[4]) if len(sys.argv) > 4 else 1
-GROUP = 8
+group = int(sys.argv[5]) if len(sys.argv) > 5 else 8
 torch.set_num_threads(threads)
 shared = dict(max_position_embeddings=32768, tie_word_embeddings=True, bos_token_id=None, eos_token_id=0, pad_token_id=1)
 if name == "SmolLM2-135M":
@@ -64,9 +65,9 @@ trainer = GRPOTrainer(
         disable_tqdm=True,
         logging_strategy="no",
         per_device_train_batch_size=micro,
-        gradient_accumulation_steps=GROUP // micro,
-        steps_per_generation=GROUP // micro,
-        num_generations=GROUP,
+        gradient_accumulation_steps=group // micro,
+        steps_per_generation=group // micro,
+        num_generations=group,
         max_completion_length=length,
         generation_kwargs={"min_new_tokens": length},
         max_steps=1,
@@ -81,7 +82,7 @@ trainer.train()
 print(
     json.dumps(
         {
-            **{"model": name, "length": spent["length"], "micro": micro, "threads": threads},
+            **{"model": name, "length": spent["length"], "micro": micro, "threads": threads, "answers": group},
             "peakGb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9, 2),
             "sampling": round(spent["sampled"] - began, 1),
             "training": round(time.process_time() - spent["sampled"], 1),
