@@ -33,7 +33,7 @@ const values = (seed: number): Record<string, Float32Array> => {
 }
 
 const runtime = createRuntime({ threads: 1, maxSessions: 8, keepsOnDevice: true })
-const second: DeviceTensors = createDeviceTensors(SHAPES, runtime)
+const second: DeviceTensors = createDeviceTensors(SHAPES, runtime, { alternates: true })
 const space = deviceSpace(SHAPES, () => second, runtime)
 afterEach(() => runtime.close())
 
@@ -70,6 +70,27 @@ test('a squared norm counts every tensor', async () => {
   const a = values(3)
   const exact = Object.values(a).reduce((all, tensor) => all + tensor.reduce((sum, x) => sum + x * x, 0), 0)
   expect((await space.squaredNorm(await holding(a))) / exact).toBeCloseTo(1, 3)
+})
+
+test('a small tensor that is written again and again takes turns between two, a large one is new each time', async () => {
+  const [a, into] = [await holding(values(6)), space.create()]
+  const contents = []
+  for (const by of [1, 2, 3, 4]) {
+    await space.blend(a, by, a, 0, into)
+    contents.push([into['before.0']!.content, into.large!.content])
+  }
+  const [small, large] = [contents.map(([one]) => one), contents.map(([, one]) => one)]
+  expect([small[2] === small[0], small[3] === small[1], small[1] === small[0]]).toEqual([true, true, false])
+  expect(new Set(large).size).toBe(4)
+  expect((await space.copy(into))['before.0']).toEqual(values(6)['before.0']!.map((x) => x * 4))
+})
+
+test('places that are released leave nothing behind', async () => {
+  const before = { ...runtime.held }
+  const into = space.create()
+  for (const by of [1, 2]) await space.blend(into, by, into, by, into)
+  space.release(into)
+  expect(runtime.held).toEqual(before)
 })
 
 test('AdamW moves each tensor by its own gradient', async () => {

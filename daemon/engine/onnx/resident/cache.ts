@@ -41,7 +41,9 @@ export function createDeviceCache(
   { runtime, weights }: DeviceCacheParts,
 ): SequenceCache {
   const mask = createCacheMask(size)
-  let tensors = makeTensors(mask.slots, mask.capacity, spec, runtime)
+  const create = (slots: number, capacity: number) =>
+    makeTensors([slots, capacity], { spec, alternates: true }, runtime)
+  let tensors = create(mask.slots, mask.capacity)
 
   const step = async (
     [tokens, positions]: [tokens: Int32Array, positions: Int32Array],
@@ -118,7 +120,7 @@ export function createDeviceCache(
     },
 
     async resize(kept, next) {
-      const made = makeTensors(next.slots, next.capacity, spec, runtime)
+      const made = create(next.slots, next.capacity)
       const slots = Int32Array.from({ length: next.slots }, (_, i) => kept[i] ?? 0)
       const { slots: batch, capacity } = mask
       const shared = Math.min(capacity, next.capacity)
@@ -137,15 +139,14 @@ export function createDeviceCache(
 }
 
 function makeTensors(
-  rows: number,
-  length: number,
-  { layers, kvHeads, headWidth }: DecoderSpec,
+  [rows, length]: [rows: number, length: number],
+  { spec: { layers, kvHeads, headWidth }, alternates }: { spec: DecoderSpec; alternates: boolean },
   runtime: Runtime,
 ): Record<string, Held> {
   const tensors: Record<string, Held> = {}
   for (let layer = 0; layer < layers; layer++)
     for (const name of ['keys', 'values'])
-      tensors[`${name}.${layer}`] = runtime.hold(rows * kvHeads * length * headWidth)
+      tensors[`${name}.${layer}`] = runtime.hold({ length: rows * kvHeads * length * headWidth, alternates })
   return tensors
 }
 
@@ -159,7 +160,7 @@ async function readBatch(
   const batch: PromptBatch = {
     size: prompts.length,
     length,
-    tensors: makeTensors(prompts.length, length, spec, runtime),
+    tensors: makeTensors([prompts.length, length], { spec, alternates: false }, runtime),
   }
   const sizes = { batch: batch.size, length }
   const out = await graph.run({ ...(await weights()), ...feeds }, sizes, updates(batch.tensors))

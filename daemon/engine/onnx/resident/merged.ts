@@ -3,7 +3,6 @@
 // the processor needs to start its operations, however small they are. The merged matrices take as
 // much of the device's memory again as those of the model.
 
-import type { Tensor } from 'onnxruntime-node'
 import { adapterNames, adapterShapes, type DecoderSpec, parameterShapes } from '../../decoder.ts'
 import { Graph } from '../graph/graph.ts'
 import { gemm } from '../graph/ops.ts'
@@ -26,7 +25,8 @@ export function createMerged(spec: DecoderSpec, runtime: Runtime): Merged | unde
   const layers = adaptedByLayer(spec)
   const trained = [...adapterShapes(spec).keys()]
   const tensors: Record<string, Held> = {}
-  let mergedFrom: readonly (Tensor | undefined)[] | undefined
+  /** Versions of the adapter's tensors. */
+  let mergedFrom: readonly number[] | undefined
 
   const merge = async (names: readonly string[], weights: Feeds): Promise<void> => {
     const graph = await runtime.compile('merge', () => buildMerge(spec, names))
@@ -38,7 +38,10 @@ export function createMerged(spec: DecoderSpec, runtime: Runtime): Merged | unde
         [`b.${i}`, weights[b]!],
       ] as const
     })
-    for (const name of names) tensors[name] ??= runtime.hold((weights[name] as Held).length)
+    for (const name of names) {
+      const { length } = weights[name] as Held
+      tensors[name] ??= runtime.hold({ length })
+    }
     const into = names.map((name, i) => [`merged.${i}`, tensors[name]!] as const)
     await graph.run(Object.fromEntries(feeds), {}, Object.fromEntries(into))
   }
@@ -46,8 +49,8 @@ export function createMerged(spec: DecoderSpec, runtime: Runtime): Merged | unde
   return {
     spec: plain,
     async parameters(weights) {
-      const found = trained.map((name) => (weights[name] as Held).content)
-      if (!mergedFrom || found.some((tensor, i) => tensor !== mergedFrom![i])) {
+      const found = trained.map((name) => (weights[name] as Held).version)
+      if (!mergedFrom || found.some((version, i) => version !== mergedFrom![i])) {
         for (const names of layers) await merge(names, weights)
         mergedFrom = found
       }

@@ -45,7 +45,7 @@ export function deviceSpace(
     return found.flatMap(({ sums }) => [...sums!]).reduce((a, b) => a + b)
   }
   return {
-    create: () => createDeviceTensors(shapes, runtime),
+    create: () => createDeviceTensors(shapes, runtime, { alternates: true }),
     views: (tensors) => tensors,
     clear: release,
     release,

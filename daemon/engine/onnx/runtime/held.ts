@@ -3,15 +3,24 @@
 
 import type { Tensor } from 'onnxruntime-node'
 
+/** Changes of all places together. */
+let changes = 0
+
 /** A place for one float32 tensor. An empty place counts as zeros. */
 export class Held {
   /** Number of elements. */
   readonly length: number
+  /** Whether the tensor before the last one is kept, to be written next. */
+  readonly alternates: boolean
+  /** Another one for each content, of all places. */
+  version = 0
   private readonly memory: HeldMemory
   private tensor: Tensor | undefined
+  private earlier: Tensor | undefined
 
-  constructor(length: number, memory: HeldMemory) {
+  constructor({ length, alternates = false }: HeldOptions, memory: HeldMemory) {
     this.length = length
+    this.alternates = alternates
     this.memory = memory
   }
 
@@ -19,24 +28,58 @@ export class Held {
     return this.tensor
   }
 
-  /** Stores a tensor that a run returned, and frees the previous one. */
+  /** What can be written while the content is read. */
+  get spare(): Tensor | undefined {
+    return this.earlier
+  }
+
+  /** Stores a tensor that a run returned, and frees the one that it replaces. */
   put(tensor: Tensor | undefined): void {
     if (tensor === this.tensor) return
-    if (this.tensor) {
-      this.tensor.dispose()
-      this.memory.count -= 1
-      this.memory.bytes -= 4 * this.length
-    }
+    this.count(this.tensor, -1)
+    this.tensor?.dispose()
     this.tensor = tensor
-    if (tensor) {
-      this.memory.count += 1
-      this.memory.bytes += 4 * this.length
-    }
+    this.count(tensor, 1)
+    this.version = ++changes
+  }
+
+  /** Stores the spare tensor, which a run has written. The content becomes the spare one. */
+  turn(written: Tensor): void {
+    if (written !== this.earlier) this.count(written, 1)
+    this.earlier = this.tensor
+    this.tensor = written
+    this.version = ++changes
+  }
+
+  /** Gives the content away. */
+  take(): Tensor | undefined {
+    const taken = this.tensor
+    this.count(taken, -1)
+    this.tensor = undefined
+    return taken
   }
 
   release(): void {
     this.put(undefined)
+    this.count(this.earlier, -1)
+    this.earlier?.dispose()
+    this.earlier = undefined
   }
+
+  private count(tensor: Tensor | undefined, by: 1 | -1): void {
+    if (!tensor) return
+    this.memory.count += by
+    this.memory.bytes += by * 4 * this.length
+  }
+}
+
+export interface HeldOptions {
+  length: number
+  /**
+   * Written again and again. A device frees and takes memory for each new tensor, which takes longer than to write it,
+   * so two take turns.
+   */
+  alternates?: boolean
 }
 
 /** Total memory held by all places. */

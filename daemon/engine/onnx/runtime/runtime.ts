@@ -6,9 +6,10 @@ import { loadOnnxruntime } from '../../../platform/onnxruntime.ts'
 import { type Bindings, boundSize, symbol } from '../graph/dimension.ts'
 import { Graph, type Value } from '../graph/graph.ts'
 import { createHalving, inTurn } from '../graph/halving.ts'
+import { expand } from '../graph/ops.ts'
 import { weightsFirst } from '../graph/weights-first.ts'
 import { engineError } from './failure.ts'
-import { Held, type HeldMemory } from './held.ts'
+import { Held, type HeldMemory, type HeldOptions } from './held.ts'
 import { PROVIDERS, type Provider } from './provider.ts'
 
 export type Data = Float32Array | Int32Array | BigInt64Array | Uint8Array | Uint16Array
@@ -52,8 +53,8 @@ export interface Runtime {
   /** Closes a compiled graph, if there is one. */
   drop(key: string): Promise<void>
   readonly compiled: number
-  /** Creates a place on the device for this many elements. */
-  hold(length: number): Held
+  /** Creates a place on the device. */
+  hold(options: HeldOptions): Held
   write(target: Held, values: Float32Array | Held): Promise<void>
   /** A copy of a place's content. */
   read(target: Held): Promise<Float32Array>
@@ -80,15 +81,21 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const held: HeldMemory = { count: 0, bytes: 0 }
   let compiled = 0
 
-  const hold = (length: number): Held => new Held(length, held)
+  const hold = (options: HeldOptions): Held => new Held(options, held)
   const write = async (target: Held, values: Float32Array | Held): Promise<void> => {
     const graph = await compile('copy', buildCopy)
     await graph.run({ from: values }, { length: values.length }, { to: target })
   }
   const upload = async (values: Float32Array): Promise<Held> => {
-    const target = hold(values.length)
+    const target = hold({ length: values.length })
     await write(target, values)
     return target
+  }
+  const zeros = async (length: number): Promise<Tensor> => {
+    const target = hold({ length })
+    const graph = await compile('zeros', buildZeros)
+    await graph.run({}, { length }, { zeros: target })
+    return target.take()!
   }
 
   const compile = async (
@@ -106,7 +113,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     const made = await wrap(
       graph,
       { ...options, isHalf, hasFewRows, fixed, ...(onHost ? { provider: 'cpu' } : {}) },
-      upload,
+      { upload, zeros },
     )
     compiled += 1
     cache.set(key, made)
@@ -150,6 +157,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 function buildCopy(): Graph {
   const graph = new Graph('copy')
   graph.output('to', graph.input('from', 'float32', [symbol('length')]))
+  return graph
+}
+
+function buildZeros(): Graph {
+  const graph = new Graph('zeros')
+  graph.output('zeros', expand(graph.scalar(0), [symbol('length')]))
   return graph
 }
 
@@ -203,7 +216,7 @@ const KEPT_SIZES = 16
 async function wrap(
   graph: Graph,
   options: SessionOptions,
-  upload: (values: Float32Array) => Promise<Held>,
+  { upload, zeros }: { upload(values: Float32Array): Promise<Held>; zeros(length: number): Promise<Tensor> },
 ): Promise<{ graph: CompiledGraph; release(): Promise<void> }> {
   const declared = new Map(
     [...graph.inputs, ...graph.computed.map(({ value }) => value)].map((input) => [input.name, input]),
@@ -243,9 +256,20 @@ async function wrap(
     computedFor.delete(key)
   }
 
+  /** Where outputs into places that alternate are written. */
+  const spares = async (into: Record<string, Float32Array | Held>): Promise<Map<string, Tensor>> => {
+    const found = new Map<string, Tensor>()
+    for (const [name, target] of Object.entries(into))
+      if (target instanceof Held && target.alternates)
+        found.set(name, target.spare ?? (await zeros(target.length)))
+    return found
+  }
   const run: CompiledGraph['run'] = async (feeds, sizes = {}, into = {}) => {
+    const written = await spares(into)
     const session = await sessionFor(
-      heldIn === 'cpu' ? [] : [...outputs.keys()].filter((name) => into[name] instanceof Held),
+      heldIn === 'cpu'
+        ? []
+        : [...outputs.keys()].filter((name) => into[name] instanceof Held && !written.has(name)),
     )
     const known = await computed(sizes)
     const tensors: Record<string, Tensor> = {}
@@ -258,8 +282,9 @@ async function wrap(
     }
     const fetches: Record<string, Tensor | null> = {}
     for (const name of session.outputNames) {
-      const target = into[name]
-      fetches[name] = target && !(target instanceof Held) ? tensorOf(outputs.get(name)!, target, sizes) : null
+      const [value, target, spare] = [outputs.get(name)!, into[name], written.get(name)]
+      if (spare) fetches[name] = shaped(spare, dimsOf(value, target!, sizes))
+      else fetches[name] = target && !(target instanceof Held) ? tensorOf(value, target, sizes) : null
     }
     let results: Record<string, Tensor>
     try {
@@ -270,7 +295,7 @@ async function wrap(
     const data: Record<string, Float32Array> = {}
     for (const name of session.outputNames) {
       const target = into[name]
-      if (target instanceof Held) target.put(results[name])
+      if (target instanceof Held) keep(target, results[name]!, written.get(name))
       else data[name] = target ?? (results[name]!.data as Float32Array)
     }
     return data
@@ -286,9 +311,25 @@ async function wrap(
   }
 }
 
+function keep(place: Held, result: Tensor, spare: Tensor | undefined): void {
+  if (!spare) {
+    place.put(result)
+    return
+  }
+  place.turn(spare)
+  // The binding wraps the same memory once more.
+  if (result !== spare) result.dispose()
+}
+
 function checkLength({ name }: Value, { length }: Data | Held, dims: readonly number[]): void {
   if (length !== dims.reduce((a, b) => a * b, 1))
     throw new WaggleError('E_ENGINE', `"${name}" has ${length} elements, its shape is [${dims}]`)
+}
+
+function dimsOf(value: Value, data: Data | Held, sizes: Bindings): number[] {
+  const dims = value.shape.map((size) => boundSize(size, sizes))
+  checkLength(value, data, dims)
+  return dims
 }
 
 /**
@@ -307,20 +348,30 @@ function tensorMaker(value: Value): (data: Data | Held, sizes: Bindings) => Tens
 }
 
 function tensorOf(value: Value, data: Data | Held, sizes: Bindings): Tensor {
-  const { dtype, shape } = value
-  const dims = shape.map((size) => boundSize(size, sizes))
-  checkLength(value, data, dims)
+  const dims = dimsOf(value, data, sizes)
   if (!(data instanceof Held)) {
-    if (dtype === 'float16') return halvesTensor(data as Uint16Array, dims)
-    return new ort.Tensor(dtype as 'float32', data as Float32Array, dims)
+    if (value.dtype === 'float16') return halvesTensor(data as Uint16Array, dims)
+    return new ort.Tensor(value.dtype as 'float32', data as Float32Array, dims)
   }
   const { content } = data
-  if (!content) return new ort.Tensor('float32', new Float32Array(data.length), dims)
-  if (content.dims.join() === dims.join()) return content
-  // The same memory with another shape.
-  return content.location === 'gpu-buffer'
-    ? ort.Tensor.fromGpuBuffer(content.gpuBuffer, { dataType: 'float32', dims })
-    : new ort.Tensor('float32', content.data as Float32Array, dims)
+  return content ? shaped(content, dims) : new ort.Tensor('float32', new Float32Array(data.length), dims)
+}
+
+/** The last view of a tensor with another shape. */
+const VIEWS = new WeakMap<Tensor, Tensor>()
+
+/** The same memory with this shape. */
+function shaped(tensor: Tensor, dims: number[]): Tensor {
+  const shape = dims.join()
+  if (tensor.dims.join() === shape) return tensor
+  const known = VIEWS.get(tensor)
+  if (known?.dims.join() === shape) return known
+  const view =
+    tensor.location === 'gpu-buffer'
+      ? ort.Tensor.fromGpuBuffer(tensor.gpuBuffer, { dataType: 'float32', dims })
+      : new ort.Tensor('float32', tensor.data as Float32Array, dims)
+  VIEWS.set(tensor, view)
+  return view
 }
 
 /** If JavaScript has Float16Array, `Tensor` insists on one, but the binding of 1.30 then reads an empty array. */
