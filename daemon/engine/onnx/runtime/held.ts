@@ -43,11 +43,15 @@ export class Held {
     this.version = ++changes
   }
 
-  /** Stores the spare tensor, which a run has written. The content becomes the spare one. */
-  turn(written: Tensor): void {
-    if (written !== this.earlier) this.count(written, 1)
-    this.earlier = this.tensor
-    this.tensor = written
+  /** Takes a tensor as the spare one. */
+  provide(spare: Tensor): void {
+    this.count(spare, 1)
+    this.earlier = spare
+  }
+
+  /** A run has written the spare tensor: it becomes the content, and the content the spare one. */
+  turn(): void {
+    ;[this.tensor, this.earlier] = [this.earlier, this.tensor]
     this.version = ++changes
   }
 

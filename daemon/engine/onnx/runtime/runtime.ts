@@ -256,20 +256,22 @@ async function wrap(
     computedFor.delete(key)
   }
 
-  /** Where outputs into places that alternate are written. */
-  const spares = async (into: Record<string, Float32Array | Held>): Promise<Map<string, Tensor>> => {
-    const found = new Map<string, Tensor>()
-    for (const [name, target] of Object.entries(into))
-      if (target instanceof Held && target.alternates)
-        found.set(name, target.spare ?? (await zeros(target.length)))
-    return found
+  /**
+   * The places whose spare tensors are written: those that alternate, if all do. Once a session leaves any output on the device
+   * by itself, the binding of 1.30 takes no tensor for another.
+   */
+  const turning = async (into: Record<string, Float32Array | Held>): Promise<ReadonlySet<unknown>> => {
+    const places = Object.values(into).filter((target) => target instanceof Held)
+    if (!places.every(({ alternates }) => alternates)) return new Set()
+    for (const place of places) if (!place.spare) place.provide(await zeros(place.length))
+    return new Set(places)
   }
   const run: CompiledGraph['run'] = async (feeds, sizes = {}, into = {}) => {
-    const written = await spares(into)
+    const turned = await turning(into)
     const session = await sessionFor(
       heldIn === 'cpu'
         ? []
-        : [...outputs.keys()].filter((name) => into[name] instanceof Held && !written.has(name)),
+        : [...outputs.keys()].filter((name) => into[name] instanceof Held && !turned.has(into[name])),
     )
     const known = await computed(sizes)
     const tensors: Record<string, Tensor> = {}
@@ -282,9 +284,9 @@ async function wrap(
     }
     const fetches: Record<string, Tensor | null> = {}
     for (const name of session.outputNames) {
-      const [value, target, spare] = [outputs.get(name)!, into[name], written.get(name)]
-      if (spare) fetches[name] = shaped(spare, dimsOf(value, target!, sizes))
-      else fetches[name] = target && !(target instanceof Held) ? tensorOf(value, target, sizes) : null
+      const [value, target] = [outputs.get(name)!, into[name]]
+      if (!(target instanceof Held)) fetches[name] = target ? tensorOf(value, target, sizes) : null
+      else fetches[name] = turned.has(target) ? shaped(target.spare!, dimsOf(value, target, sizes)) : null
     }
     let results: Record<string, Tensor>
     try {
@@ -295,7 +297,8 @@ async function wrap(
     const data: Record<string, Float32Array> = {}
     for (const name of session.outputNames) {
       const target = into[name]
-      if (target instanceof Held) keep(target, results[name]!, written.get(name))
+      if (turned.has(target)) keepTurned(target as Held, results[name]!)
+      else if (target instanceof Held) target.put(results[name])
       else data[name] = target ?? (results[name]!.data as Float32Array)
     }
     return data
@@ -311,14 +314,10 @@ async function wrap(
   }
 }
 
-function keep(place: Held, result: Tensor, spare: Tensor | undefined): void {
-  if (!spare) {
-    place.put(result)
-    return
-  }
-  place.turn(spare)
+function keepTurned(place: Held, result: Tensor): void {
   // The binding wraps the same memory once more.
-  if (result !== spare) result.dispose()
+  if (result !== place.spare) result.dispose()
+  place.turn()
 }
 
 function checkLength({ name }: Value, { length }: Data | Held, dims: readonly number[]): void {
