@@ -6,8 +6,7 @@
 // A teacher with other tokens is compared by chunks instead: see chunks.ts. The factor after D has no gradient: a
 // token's loss is at most `clip` nats and keeps its direction. w is the weight of the task's teacher (gate.ts):
 // verified answers of the teacher to this node's own prompts decide who is listened to, and w falls to 0 as this node
-// catches up. In tasks without a teacher, the weights that training began with are the teacher, with the weight
-// `anchor`, as long as some other task is taught: otherwise what is not taught is lost.
+// catches up. Tasks without a teacher go on learning by their rewards alone.
 
 import { z } from 'zod'
 import {
@@ -30,8 +29,6 @@ import { createTrials } from './trials.ts'
 
 export const settings = {
   coefficient: z.number().positive().default(1),
-  /** Of an untaught task's divergence from the start, relative to a teacher's; 0 for none. */
-  anchor: z.number().min(0).max(1).default(0.5),
   /** Likeliest tokens of the teacher at each place; all others are one category. */
   top: z.int().min(1).max(1024).default(8),
   /** Nats. */
@@ -47,8 +44,6 @@ export const settings = {
 }
 export type Settings = z.infer<z.ZodObject<typeof settings>> & { from: readonly string[] }
 
-/** The weights that training began with. */
-const BEGIN = 'begin'
 const PEERS = 'peers'
 /** Pairs of task and teacher that are counted. */
 const MAX_TAUGHT = 64
@@ -78,9 +73,7 @@ export function createTeaching(name: string, options: Settings): Hooks {
   const trials = createTrials(options, { gate, names: namesNow })
   const lessonIn = (task: string, among: readonly string[]): Lesson | undefined => {
     const found = gate.teacherOf(task, among)
-    if (found) return { teacher: found.teacher, weight: found.weight }
-    const isTeaching = gate.listening().some(({ teacher }) => among.includes(teacher))
-    return isTeaching && options.anchor > 0 ? { teacher: BEGIN, weight: options.anchor } : undefined
+    return found && { teacher: found.teacher, weight: found.weight }
   }
 
   return {
@@ -183,7 +176,7 @@ export function createTeaching(name: string, options: Settings): Hooks {
         tokens: tokens.get(keyOf({ task, teacher }))?.tokens ?? 0,
       }))
       const known = new Set(listening.map(keyOf))
-      // The anchor, and teachers that this node has caught up with.
+      // Teachers that this node has caught up with.
       const others = [...tokens.values()].filter((one) => !known.has(keyOf(one)))
       return [...listening, ...others.map((one) => ({ ...one, weight: 0 }))]
     },

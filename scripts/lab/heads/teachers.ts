@@ -1,5 +1,5 @@
 // What does a teacher save? A specialist in one task teaches a fresh node that trains on three.
-// `npm run -s lab:teachers [-- --arms 'alone,taught,taught anchor0' --rates 'alone=1e-4,taught=2e-4' --seeds 1,2,3]`
+// `npm run -s lab:teachers [-- --arms 'alone,taught,taught top16' --rates 'alone=1e-4,taught=2e-4' --seeds 1,2,3]`
 //
 // The specialist is the model of three tasks after supervised steps on one of them; it is made once, and its own cost is
 // not counted. The node answers eight prompts a round, groups of eight, and makes four steps. Its teacher scores its answers
@@ -8,7 +8,7 @@
 //   taught     the specialist, as the plugin `teachers` has it by default
 //   chunks     the same, as if its tokens were others: only what was sampled is compared
 //   other      the default model, whose tokens are others; with `--tasks binary_matrix` it knows what the node does not
-//   topN, anchorN, weightN: its setting `top`, `anchor` (in %), `coefficient`
+//   topN, weightN: its setting `top`, `coefficient` (in %)
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -124,10 +124,10 @@ await runExperiment<Arm, Taught>({
     if (kind === 'alone') return { kind, settings: undefined }
     const settings: Record<string, unknown> = {}
     for (const word of words) {
-      const [, setting, value] = word.match(/^(top|anchor|weight)(\d+)$/) ?? []
+      const [, setting, value] = word.match(/^(top|weight)(\d+)$/) ?? []
       if (setting === undefined) throw new Error(`no condition "${word}"`)
       if (setting === 'top') settings.top = Number(value)
-      else settings[setting === 'anchor' ? 'anchor' : 'coefficient'] = Number(value) / 100
+      else settings.coefficient = Number(value) / 100
     }
     return { kind, settings }
   },
