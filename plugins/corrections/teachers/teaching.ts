@@ -23,7 +23,7 @@ import type { Advantages, Context, Correction, Hooks, Teaching } from '../../../
 import { hasSignal, isRight, type Rollout } from '../../../protocol/train/index.ts'
 import { baselineOf, chunkLoss, type ReadChunks, readChunks } from './chunks.ts'
 import { createGate } from './gate.ts'
-import { isOwn, itemOf, type Lesson } from './items.ts'
+import { isOwn, itemOf } from './items.ts'
 import { isSelf } from './self.ts'
 import { createTrials } from './trials.ts'
 
@@ -71,11 +71,6 @@ export function createTeaching(name: string, options: Settings): Hooks {
         : [from],
     )
   const trials = createTrials(options, { gate, names: namesNow })
-  const lessonIn = (task: string, among: readonly string[]): Lesson | undefined => {
-    const found = gate.teacherOf(task, among)
-    return found && { teacher: found.teacher, weight: found.weight }
-  }
-
   return {
     correct: (): Correction => {
       const divergence = column('divergence')
@@ -99,7 +94,7 @@ export function createTeaching(name: string, options: Settings): Hooks {
       const isTrial =
         !groups.some(hasSignal) && trials.next([...new Set(groups.map(({ prompt }) => prompt.task))], context)
       return groups.map((group) =>
-        group.author === view.self && !group.always && (isTrial || lessonIn(group.prompt.task, among))
+        group.author === view.self && !group.always && (isTrial || gate.teacherOf(group.prompt.task, among))
           ? { ...group, always: true }
           : group,
       )
@@ -120,7 +115,7 @@ export function createTeaching(name: string, options: Settings): Hooks {
       const tasks = [...new Set(own.flatMap((group) => group?.prompt.task ?? []))]
       await trials.play(tasks, context)
       const among = namesNow(context)
-      const lessons = new Map(tasks.map((task) => [task, lessonIn(task, among)]))
+      const lessons = new Map(tasks.map((task) => [task, gate.teacherOf(task, among)]))
       const asked = own.flatMap((group, g) => {
         const lesson = group && lessons.get(group.prompt.task)
         return lesson
