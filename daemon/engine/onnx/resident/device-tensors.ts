@@ -11,8 +11,6 @@ import type { Feeds, Held, Runtime } from '../runtime/runtime.ts'
 
 /** Numbers of a part, unless it has only one tensor. */
 const MOST_NUMBERS = 1 << 20
-/** Numbers of a place that alternates. */
-const MOST_ALTERNATING = 1 << 18
 /** Tensors that one operation can write: a device lets it use 8, and it reads one. */
 const MOST_WRITTEN = 7
 /** Tensors of a part. */
@@ -21,18 +19,10 @@ const MOST_TENSORS = MOST_WRITTEN ** 2
 export type Shapes = ReadonlyMap<string, readonly number[]>
 export type DeviceTensors = Readonly<Record<string, Held>>
 
-/** Creates empty places, which count as zeros. Large ones do not alternate, because that takes twice their memory. */
-export function createDeviceTensors(
-  shapes: Shapes,
-  runtime: Runtime,
-  { alternates = false }: { alternates?: boolean } = {},
-): DeviceTensors {
-  return Object.fromEntries(
-    [...shapes].map(([name, shape]) => {
-      const length = shape.reduce((a, b) => a * b, 1)
-      return [name, runtime.hold({ length, alternates: alternates && length <= MOST_ALTERNATING })]
-    }),
-  )
+/** Creates empty places, which count as zeros. */
+export function createDeviceTensors(shapes: Shapes, runtime: Runtime): DeviceTensors {
+  const size = (shape: readonly number[]): number => shape.reduce((a, b) => a * b, 1)
+  return Object.fromEntries([...shapes].map(([name, shape]) => [name, runtime.hold({ length: size(shape) })]))
 }
 
 /** Copies tensors, already checked against the shapes, to the device. */

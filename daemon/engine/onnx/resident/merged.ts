@@ -3,6 +3,7 @@
 // the processor needs to start its operations, however small they are. The merged matrices take as
 // much of the device's memory again as those of the model.
 
+import type { Tensor } from 'onnxruntime-node'
 import { adapterNames, adapterShapes, type DecoderSpec, parameterShapes } from '../../decoder.ts'
 import { Graph } from '../graph/graph.ts'
 import { gemm } from '../graph/ops.ts'
@@ -25,8 +26,7 @@ export function createMerged(spec: DecoderSpec, runtime: Runtime): Merged | unde
   const layers = adaptedByLayer(spec)
   const trained = [...adapterShapes(spec).keys()]
   const tensors: Record<string, Held> = {}
-  /** Versions of the adapter's tensors. */
-  let mergedFrom: readonly number[] | undefined
+  let mergedFrom: readonly (Tensor | undefined)[] | undefined
 
   const merge = async (names: readonly string[], weights: Feeds): Promise<void> => {
     const graph = await runtime.compile('merge', () => buildMerge(spec, names))
@@ -49,8 +49,8 @@ export function createMerged(spec: DecoderSpec, runtime: Runtime): Merged | unde
   return {
     spec: plain,
     async parameters(weights) {
-      const found = trained.map((name) => (weights[name] as Held).version)
-      if (!mergedFrom || found.some((version, i) => version !== mergedFrom![i])) {
+      const found = trained.map((name) => (weights[name] as Held).content)
+      if (!mergedFrom || found.some((tensor, i) => tensor !== mergedFrom![i])) {
         for (const names of layers) await merge(names, weights)
         mergedFrom = found
       }

@@ -45,7 +45,7 @@ export function deviceSpace(
     return found.flatMap(({ sums }) => [...sums!]).reduce((a, b) => a + b)
   }
   return {
-    create: () => createDeviceTensors(shapes, runtime, { alternates: true }),
+    create: () => createDeviceTensors(shapes, runtime),
     views: (tensors) => tensors,
     clear: release,
     release,

@@ -3,17 +3,15 @@
 
 import type { Tensor } from 'onnxruntime-node'
 
-/** Changes of all places together. */
-let changes = 0
-
 /** A place for one float32 tensor. An empty place counts as zeros. */
 export class Held {
   /** Number of elements. */
   readonly length: number
-  /** Whether the tensor before the last one is kept, to be written next. */
+  /**
+   * Whether it is written again and again, by two tensors in turn. For new tensors of some megabytes a device takes memory
+   * each time, which takes longer than to write them.
+   */
   readonly alternates: boolean
-  /** Another one for each content, of all places. */
-  version = 0
   private readonly memory: HeldMemory
   private tensor: Tensor | undefined
   private earlier: Tensor | undefined
@@ -28,50 +26,40 @@ export class Held {
     return this.tensor
   }
 
-  /** What can be written while the content is read. */
+  /** What the next run can write while it reads the content; undefined if there is nothing yet. */
   get spare(): Tensor | undefined {
     return this.earlier
   }
 
-  /** Stores a tensor that a run returned, and frees the one that it replaces. */
-  put(tensor: Tensor | undefined): void {
+  /** Stores a tensor that a run returned, in place of the previous one. */
+  put(tensor: Tensor): void {
     if (tensor === this.tensor) return
-    this.count(this.tensor, -1)
-    this.tensor?.dispose()
+    this.count(1)
+    const replaced = this.tensor
     this.tensor = tensor
-    this.count(tensor, 1)
-    this.version = ++changes
+    if (replaced && this.alternates && !this.earlier) this.earlier = replaced
+    else this.free(replaced)
   }
 
-  /** Takes a tensor as the spare one. */
-  provide(spare: Tensor): void {
-    this.count(spare, 1)
-    this.earlier = spare
-  }
-
-  /** A run has written the spare tensor: it becomes the content, and the content the spare one. */
+  /** A run has written the spare tensor: it is the content now, and the content is spare. */
   turn(): void {
     ;[this.tensor, this.earlier] = [this.earlier, this.tensor]
-    this.version = ++changes
-  }
-
-  /** Gives the content away. */
-  take(): Tensor | undefined {
-    const taken = this.tensor
-    this.count(taken, -1)
-    this.tensor = undefined
-    return taken
   }
 
   release(): void {
-    this.put(undefined)
-    this.count(this.earlier, -1)
-    this.earlier?.dispose()
+    this.free(this.tensor)
+    this.free(this.earlier)
+    this.tensor = undefined
     this.earlier = undefined
   }
 
-  private count(tensor: Tensor | undefined, by: 1 | -1): void {
+  private free(tensor: Tensor | undefined): void {
     if (!tensor) return
+    tensor.dispose()
+    this.count(-1)
+  }
+
+  private count(by: 1 | -1): void {
     this.memory.count += by
     this.memory.bytes += by * 4 * this.length
   }
@@ -79,10 +67,6 @@ export class Held {
 
 export interface HeldOptions {
   length: number
-  /**
-   * Written again and again. A device frees and takes memory for each new tensor, which takes longer than to write it,
-   * so two take turns.
-   */
   alternates?: boolean
 }
 

@@ -6,7 +6,6 @@ import { loadOnnxruntime } from '../../../platform/onnxruntime.ts'
 import { type Bindings, boundSize, symbol } from '../graph/dimension.ts'
 import { Graph, type Value } from '../graph/graph.ts'
 import { createHalving, inTurn } from '../graph/halving.ts'
-import { expand } from '../graph/ops.ts'
 import { weightsFirst } from '../graph/weights-first.ts'
 import { engineError } from './failure.ts'
 import { Held, type HeldMemory, type HeldOptions } from './held.ts'
@@ -91,12 +90,6 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     await write(target, values)
     return target
   }
-  const zeros = async (length: number): Promise<Tensor> => {
-    const target = hold({ length })
-    const graph = await compile('zeros', buildZeros)
-    await graph.run({}, { length }, { zeros: target })
-    return target.take()!
-  }
 
   const compile = async (
     key: string,
@@ -113,7 +106,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     const made = await wrap(
       graph,
       { ...options, isHalf, hasFewRows, fixed, ...(onHost ? { provider: 'cpu' } : {}) },
-      { upload, zeros },
+      upload,
     )
     compiled += 1
     cache.set(key, made)
@@ -157,12 +150,6 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 function buildCopy(): Graph {
   const graph = new Graph('copy')
   graph.output('to', graph.input('from', 'float32', [symbol('length')]))
-  return graph
-}
-
-function buildZeros(): Graph {
-  const graph = new Graph('zeros')
-  graph.output('zeros', expand(graph.scalar(0), [symbol('length')]))
   return graph
 }
 
@@ -216,7 +203,7 @@ const KEPT_SIZES = 16
 async function wrap(
   graph: Graph,
   options: SessionOptions,
-  { upload, zeros }: { upload(values: Float32Array): Promise<Held>; zeros(length: number): Promise<Tensor> },
+  upload: (values: Float32Array) => Promise<Held>,
 ): Promise<{ graph: CompiledGraph; release(): Promise<void> }> {
   const declared = new Map(
     [...graph.inputs, ...graph.computed.map(({ value }) => value)].map((input) => [input.name, input]),
@@ -256,18 +243,8 @@ async function wrap(
     computedFor.delete(key)
   }
 
-  /**
-   * The places whose spare tensors are written: those that alternate, if all do. Once a session leaves any output on the device
-   * by itself, the binding of 1.30 takes no tensor for another.
-   */
-  const turning = async (into: Record<string, Float32Array | Held>): Promise<ReadonlySet<unknown>> => {
-    const places = Object.values(into).filter((target) => target instanceof Held)
-    if (!places.every(({ alternates }) => alternates)) return new Set()
-    for (const place of places) if (!place.spare) place.provide(await zeros(place.length))
-    return new Set(places)
-  }
   const run: CompiledGraph['run'] = async (feeds, sizes = {}, into = {}) => {
-    const turned = await turning(into)
+    const turned = turning(into)
     const session = await sessionFor(
       heldIn === 'cpu'
         ? []
@@ -298,7 +275,7 @@ async function wrap(
     for (const name of session.outputNames) {
       const target = into[name]
       if (turned.has(target)) keepTurned(target as Held, results[name]!)
-      else if (target instanceof Held) target.put(results[name])
+      else if (target instanceof Held) target.put(results[name]!)
       else data[name] = target ?? (results[name]!.data as Float32Array)
     }
     return data
@@ -312,6 +289,15 @@ async function wrap(
       sessions.clear()
     },
   }
+}
+
+/**
+ * The places whose spare tensors a run writes: all, if each has one. Once a session leaves any output on the device by itself,
+ * the binding of 1.30 takes no tensor for another.
+ */
+function turning(into: Record<string, Float32Array | Held>): ReadonlySet<unknown> {
+  const places = Object.values(into).filter((target) => target instanceof Held)
+  return new Set(places.every(({ spare }) => spare) ? places : [])
 }
 
 function keepTurned(place: Held, result: Tensor): void {
@@ -356,21 +342,12 @@ function tensorOf(value: Value, data: Data | Held, sizes: Bindings): Tensor {
   return content ? shaped(content, dims) : new ort.Tensor('float32', new Float32Array(data.length), dims)
 }
 
-/** The last view of a tensor with another shape. */
-const VIEWS = new WeakMap<Tensor, Tensor>()
-
 /** The same memory with this shape. */
 function shaped(tensor: Tensor, dims: number[]): Tensor {
-  const shape = dims.join()
-  if (tensor.dims.join() === shape) return tensor
-  const known = VIEWS.get(tensor)
-  if (known?.dims.join() === shape) return known
-  const view =
-    tensor.location === 'gpu-buffer'
-      ? ort.Tensor.fromGpuBuffer(tensor.gpuBuffer, { dataType: 'float32', dims })
-      : new ort.Tensor('float32', tensor.data as Float32Array, dims)
-  VIEWS.set(tensor, view)
-  return view
+  if (tensor.dims.join() === dims.join()) return tensor
+  return tensor.location === 'gpu-buffer'
+    ? ort.Tensor.fromGpuBuffer(tensor.gpuBuffer, { dataType: 'float32', dims })
+    : new ort.Tensor('float32', tensor.data as Float32Array, dims)
 }
 
 /** If JavaScript has Float16Array, `Tensor` insists on one, but the binding of 1.30 then reads an empty array. */
