@@ -34,7 +34,7 @@ export const calculator = {
     { step: 9, sampled: [1, 0.9583, 0.9167, 0.9583, 1], questions: 48 },
   ],
   processorSeconds: [511, 429, 381, 366, 286],
-  peakBytes: 5_560_000_000,
+  peakBytes: 3_190_000_000,
   recorded: {
     command: 'npm run -s lab:agent -- --arms calculator --model smollm2.gguf --seeds 3,4,5,6,7',
     file: 'docs/results/agents.jsonl',
@@ -50,7 +50,7 @@ export const shop = {
     { step: 11, sampled: [0.75, 0.75, 0.75, 1, 0.9375], questions: 16 },
   ],
   processorSeconds: [355, 306, 295, 268, 265],
-  peakBytes: 4_590_000_000,
+  peakBytes: 3_090_000_000,
   recorded: {
     command: 'npm run -s lab:agent -- --arms shop --model smollm2.gguf --questions 16 --seeds 2,3,4,5,6',
     file: 'docs/results/agents.jsonl',

@@ -20,7 +20,7 @@ export const extractJson = {
   ],
   greedy: [0.925, 0.95, 0.975, 0.9375, 0.9125],
   processorSeconds: [673, 723, 625, 624, 710],
-  peakBytes: 6_800_000_000,
+  peakBytes: 3_220_000_000,
   recorded: {
     command:
       'npm run -s lab:up -- --arms extract-json --model SmolLM2-135M-Instruct.Q4_1.gguf --steps 0,15 --questions 80 --seeds 1,2,3,4,5',

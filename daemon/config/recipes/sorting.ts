@@ -27,7 +27,7 @@ export const sorting = {
   ],
   greedy: [0.72, 0.75, 0.73, 0.77, 0.66],
   processorSeconds: [645, 815, 751, 581, 573],
-  peakBytes: 6_780_000_000,
+  peakBytes: 3_000_000_000,
   recorded: {
     command:
       'npm run -s lab:up -- --model SmolLM2-135M-Instruct.Q4_1.gguf --steps 0,20 --questions 100 --seeds 1,2,3,4,5',

@@ -18,7 +18,7 @@ export const threeTasks = {
   ],
   greedy: [0.254, 0.2435, 0.2442, 0.2409, 0.2342],
   processorSeconds: [88, 66, 61, 54, 65],
-  peakBytes: 864e6,
+  peakBytes: 533e6,
   recorded: {
     command: 'npm run -s lab:up -- --arms three-tasks --steps 0,30 --seeds 1,2,3,4,5',
     file: 'docs/results/up.jsonl',
