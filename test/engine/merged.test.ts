@@ -32,9 +32,6 @@ test('an adapter that is merged on the device samples as one beside its matrices
   await agree(resident, host)
   const after = await resident.generate(request)
   expect(after[0]!.logprobs).not.toEqual(before[0]!.logprobs)
-  // Two steps later the tensors are the same ones again, with other content.
-  for (const core of cores) for (let i = 0; i < 2; i++) await core.train(step())
-  await agree(resident, host)
   for (const core of cores) await core.close()
 })
 

@@ -19,7 +19,7 @@ export interface Recipe {
   greedy: readonly number[]
   /** Processor seconds of the runs to the last look, the node's own evaluations included. */
   processorSeconds: readonly number[]
-  /** Most memory that a run of the present code held, bytes. */
+  /** Peak memory of one run on one core, made later than the others with newer code, bytes. */
   peakBytes?: number
   /** The command that made the records, and their file. Undefined for a recipe that we have not run. */
   recorded?: { command: string; file: string }

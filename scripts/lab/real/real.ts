@@ -185,7 +185,7 @@ async function trainThere({ rate, seed, values }: Played, onLook: (look: Look) =
         seed,
         every: number('every'),
         threads: number('threads'),
-        device: String(values.device),
+        device: oneOf(['cpu', 'cuda'] as const, 'device', values),
       },
       warm: { steps: number('warm'), examples: 32, rate: 1e-3 },
       questions: number('questions'),

@@ -90,7 +90,7 @@ function reachedText(
   const spent = processorSeconds.map((seconds) => duration(1000 * seconds)).join(', ')
   const costs = [
     ...(spent ? [`${spent} of processor time`] : []),
-    ...(peakBytes ? [`${bytes(peakBytes)} of memory at its peak`] : []),
+    ...(peakBytes ? [`a later run held ${bytes(peakBytes)} at its peak`] : []),
   ]
   return [
     `${questions} held-out questions a look, sampled${greedily}.`,

@@ -274,8 +274,7 @@ async function wrap(
     const data: Record<string, Float32Array> = {}
     for (const name of session.outputNames) {
       const target = into[name]
-      if (turned.has(target)) keepTurned(target as Held, results[name]!)
-      else if (target instanceof Held) target.put(results[name]!)
+      if (target instanceof Held) keep(target, results[name]!, turned)
       else data[name] = target ?? (results[name]!.data as Float32Array)
     }
     return data
@@ -300,10 +299,12 @@ function turning(into: Record<string, Float32Array | Held>): ReadonlySet<unknown
   return new Set(places.every(({ spare }) => spare) ? places : [])
 }
 
-function keepTurned(place: Held, result: Tensor): void {
-  // The binding wraps the same memory once more.
-  if (result !== place.spare) result.dispose()
-  place.turn()
+function keep(place: Held, result: Tensor, turned: ReadonlySet<unknown>): void {
+  if (turned.has(place)) {
+    // The binding wraps the spare tensor's memory once more.
+    if (result !== place.spare) result.dispose()
+    place.turn()
+  } else place.put(result)
 }
 
 function checkLength({ name }: Value, { length }: Data | Held, dims: readonly number[]): void {
