@@ -33,7 +33,7 @@ export function makeSilence(
     {
       clock,
       peers: () => libp2p.services.pubsub.getSubscribers(topic).length,
-      verified: () => exchange.validator.verified,
+      heard: () => exchange.validator.verified + exchange.heads.bytes.in,
       onSilent: (peers, ms) => notices.silence(peers, ms),
       onHeard: () => notices.over('silence'),
     },

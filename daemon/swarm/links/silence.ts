@@ -1,6 +1,6 @@
-// Tells the user if peers are connected but none of them brings a group. The peers may be paused, or relays, or a crowd
-// of fake peers that surrounds this node and withholds others' groups; this node cannot tell which. It keeps training
-// alone. A crowd that forwards some groups is not noticed.
+// Tells the user if peers are connected but none of them brings a group or weights. The peers may be paused, or relays, or
+// a crowd of fake peers that surrounds this node and withholds others' groups; this node cannot tell which. It keeps
+// training alone. A crowd that forwards some groups is not noticed.
 
 import type { Clock } from '../types.ts'
 
@@ -14,8 +14,8 @@ interface SilenceParts {
   clock: Clock
   /** Connected peers that take part in the swarm's gossip. */
   peers(): number
-  /** Groups verified so far. */
-  verified(): number
+  /** Rises with whatever peers bring. */
+  heard(): number
   onSilent(peers: number, silentMs: number): void
   onHeard(): void
 }
@@ -23,7 +23,7 @@ interface SilenceParts {
 export class Silence {
   private readonly parts: SilenceParts
   private cancel: (() => void) | undefined
-  private verified = 0
+  private heard = 0
   /** Counted in checks, so that time asleep does not count. */
   private silentMs = 0
   private peersMs = 0
@@ -44,10 +44,10 @@ export class Silence {
   }
 
   private check(): void {
-    const { peers, verified, onSilent, onHeard } = this.parts
-    const [connected, count] = [peers(), verified()]
-    if (count > this.verified || connected === 0) {
-      this.verified = count
+    const { peers, heard, onSilent, onHeard } = this.parts
+    const [connected, count] = [peers(), heard()]
+    if (count > this.heard || connected === 0) {
+      this.heard = count
       this.silentMs = 0
       this.peersMs = 0
       onHeard()
