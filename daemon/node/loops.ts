@@ -56,7 +56,7 @@ interface LoopsParts {
   /** Paused by the user, or held back by limits. */
   mustWait(): boolean
   record: Pick<TrainingRecord, 'step'>
-  heads: Pick<NodeHeads, 'exchange' | 'ownGroup'>
+  heads: Pick<NodeHeads, 'exchange' | 'isRead' | 'ownGroup'>
 }
 
 export interface Loops {
@@ -116,7 +116,7 @@ export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsP
         parts.heads.ownGroup(group)
         // Wakes the train loop even if the group is not used, since a guard may have acted.
         changed.wake()
-        if (isShared && swarm) await publish(group, { swarm, journal })
+        if (isShared && swarm && parts.heads.isRead()) await publish(group, { swarm, journal })
       },
       onRound(round) {
         core.onRound({ cost: round.seconds })

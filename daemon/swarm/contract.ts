@@ -160,7 +160,10 @@ export interface Swarm {
   /** An invite: a text with which another node can join. For a private swarm, it contains the key. */
   invite(): Promise<string>
   /** Exchange of trained weights with peers. */
-  readonly heads: Pick<Heads, 'offer' | 'withdraw' | 'ask' | 'fetch' | 'blame' | 'bytes' | 'held'>
+  readonly heads: Pick<
+    Heads,
+    'offer' | 'withdraw' | 'isTaking' | 'ask' | 'fetch' | 'blame' | 'bytes' | 'held'
+  >
   /** Receipts of the steps behind trained weights. */
   readonly receipts: Pick<Receipts, 'tell' | 'ask' | 'named' | 'fetch' | 'blame' | 'bytes'>
   /** Tells all peers that another's step is not what its receipt says. `proof`: what the accusation names, by SHA-256. */

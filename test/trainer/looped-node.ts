@@ -191,7 +191,7 @@ export async function startLooped(
         parked,
       },
       record: { step() {} },
-      heads: { exchange: async () => {}, ownGroup() {} },
+      heads: { exchange: async () => {}, isRead: () => true, ownGroup() {} },
       journal: {
         ...journal,
         group(group, origin) {

@@ -68,7 +68,7 @@ export async function startWork(context: NodeContext, parts: Parts) {
       },
       ...{ now, monotonic, sleep, save: saving.save, isSaveDue: saving.isSaveDue, record },
       heads: {
-        ownGroup: heads.ownGroup,
+        ...{ ownGroup: heads.ownGroup, isRead: heads.isRead },
         async exchange() {
           await heads.exchange()
           audits.next()

@@ -22,6 +22,7 @@ import { createHeadWatch } from '../../trainer/heads/watch.ts'
 import type { NodeAudits } from '../audits/audits.ts'
 import { type AskingParts, createAsking } from './asking.ts'
 import { createMeeting } from './meeting.ts'
+import { createReaders } from './readers.ts'
 import { createTrials, type TrialParts } from './trials.ts'
 
 export interface HeadsParts extends Omit<AskingParts, 'isOut'>, TrialParts {
@@ -58,6 +59,8 @@ export interface NodeHeads {
   exchange(): Promise<void>
   /** What becomes of the weights of a peer that was just joined. Resolves once that is known, or it takes too long. */
   meet(peer: string, signal?: AbortSignal): Promise<WeightsMet>
+  /** Whether a group is of use to any connected peer. Call once for each that may be sent. */
+  isRead(): boolean
   /** Call with each own group that has been written. */
   ownGroup(group: Pick<Group, 'prompt' | 'rollouts'>): void
   /** The weights went back to the checkpoint of this step, in which these peers' work is. */
@@ -107,6 +110,14 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const tellReceipts = async (added: readonly AddedHead[]): Promise<void> =>
     parts.audits?.joined(added.map((one) => ({ hash: asking.fetched(one.author)!, ...one })))
   const trials = createTrials({ layout }, { ...parts, exchange, partners, probation, taken: tellReceipts })
+  const isJoined = (peer: string): boolean =>
+    isOn() && parts.isTrusted(peer) && partners.has(peer) && !isOut(peer)
+  const connected = (): string[] =>
+    (parts.swarm()?.peers() ?? []).flatMap(({ id, connected: isHere }) => (isHere ? [id] : []))
+  const isRead = createReaders({
+    ...{ peers: connected, isJoined },
+    isTaking: (peer) => parts.swarm()?.heads.isTaking(peer) === true,
+  })
   let exchanges = 0
   /** Weights at the newest own head. */
   let newest: Vector | undefined
@@ -196,15 +207,9 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       if (trials.trying || exchange.isReady) await joinOrTry()
       const isDue = isHurried || exchange.isDue(policy.reference().version)
       // Nobody could fetch a head.
-      if (
-        isDue &&
-        parts
-          .swarm()
-          ?.peers()
-          .some(({ connected }) => connected)
-      )
-        await phases.run('join', {}, begin)
+      if (isDue && connected().length > 0) await phases.run('join', {}, begin)
     },
+    isRead,
     ownGroup({ prompt, rollouts }) {
       exchange.wrote()
       if (!isOn() || here().length === 0) return
@@ -237,7 +242,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     },
     teaching: () => (isOn() && parts.mayTeach() ? teaching.list() : []),
     joined: partners.save,
-    isJoined: (peer) => isOn() && parts.isTrusted(peer) && partners.has(peer) && !isOut(peer),
+    isJoined,
     get nodes() {
       return isOn() ? exchange.nodesAt(policy.reference().version) : 1
     },

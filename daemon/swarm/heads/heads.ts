@@ -27,6 +27,8 @@ const REQUESTS = { perSecond: 1, burst: 32 }
 const FETCH_MS = 120_000
 /** Heads that can still be fetched: a peer may be in the middle of the one before. */
 const OFFERED = 2
+/** A peer that has fetched none of so many heads does not go on with this node's weights. */
+const LATELY = 8
 
 type Progress = (bytes: number) => void
 
@@ -52,6 +54,8 @@ export interface Heads {
   offer(head: OwnHead, bytes: Uint8Array): void
   /** Peers get no head until the next offer. */
   withdraw(): void
+  /** The peer has fetched one of this node's newest heads. */
+  isTaking(peer: string): boolean
   /** The peer's head of this lineage, signed by the peer. Undefined if it has none. Never rejects. */
   ask(peer: string, lineage: string): Promise<Head | undefined>
   /**
@@ -78,6 +82,9 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
   const transfers = createTransfers(options, parts)
   /** The newest last. */
   let offered: { hash: string; lineage: string; frame: Uint8Array; bytes: Uint8Array }[] = []
+  /** Heads so far, and how many there were when a peer last fetched one. */
+  let offers = 0
+  const taken = new Map<string, number>()
 
   function* answer(question: Uint8Array, peer: string): Iterable<Uint8Array> {
     if (parts.isBehind() || parts.isMuted(peer) || !asked.take(peer)) return
@@ -88,7 +95,7 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
       return
     }
     const head = offered.find(({ hash }) => hash === request.head)
-    if (head) yield* transfers.send(head.bytes, request.from, peer)
+    if (head && (yield* transfers.send(head.bytes, request.from, peer))) taken.set(peer, offers)
   }
 
   return {
@@ -106,11 +113,15 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
       const facts = { ...head, hash, size: own.length, createdAt: clock.now() }
       const frame = encodeHead(facts, identity.signer)
       offered = [...offered, { hash, lineage: head.lineage, frame, bytes: own }].slice(-OFFERED)
+      offers++
+      for (const [peer, at] of taken) if (offers > at + LATELY) taken.delete(peer)
     },
 
     withdraw() {
       offered = []
+      taken.clear()
     },
+    isTaking: (peer) => taken.has(peer),
 
     async ask(peer, lineage) {
       if (parts.isMuted(peer) || !requests.isConnected(peer)) return undefined

@@ -26,8 +26,8 @@ export interface TransferParts extends FillParts {
 }
 
 export interface Transfers {
-  /** The bytes from a chunk on. Nothing if the limit does not allow them. */
-  send(bytes: Uint8Array, from: number, peer: string): Iterable<Uint8Array>
+  /** The bytes from a chunk on; true once all were taken. Nothing if the limit does not allow them. */
+  send(bytes: Uint8Array, from: number, peer: string): Generator<Uint8Array, boolean>
   /** Undefined if the bytes do not come, or fail their hash. `question` asks for those from a chunk on. Never rejects. */
   fetch(
     peer: string,
@@ -69,9 +69,9 @@ export function createTransfers(
 
     *send(whole, from, peer) {
       let at = from * HEAD_CHUNK_BYTES
-      if (at >= whole.length) return
+      if (at >= whole.length) return false
       const giveBack = parts.isNear(peer) ? NOTHING : limits.out.take(whole.length - at)
-      if (!giveBack) return
+      if (!giveBack) return false
       try {
         while (at < whole.length) {
           const chunk = whole.subarray(at, at + HEAD_CHUNK_BYTES)
@@ -82,6 +82,7 @@ export function createTransfers(
       } finally {
         giveBack(whole.length - at)
       }
+      return true
     },
 
     async fetch(peer, { hash, size, question }, onProgress) {

@@ -142,6 +142,7 @@ const weighing = (swarm: () => Swarm): Pick<Swarm, 'heads' | 'receipts'> => ({
   heads: {
     offer: (head, bytes) => swarm().heads.offer(head, bytes),
     withdraw: () => swarm().heads.withdraw(),
+    isTaking: (peer) => swarm().heads.isTaking(peer),
     ask: (peer, lineage) => swarm().heads.ask(peer, lineage),
     fetch: (head, options) => swarm().heads.fetch(head, options),
     blame: (peer) => swarm().heads.blame(peer),

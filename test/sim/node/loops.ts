@@ -35,7 +35,7 @@ export function startNodeLoops(
     { settings: () => settings, self, seed: randomOf(name).next() * 2 ** 31 },
     {
       heads: {
-        ownGroup: heads.ownGroup,
+        ...{ ownGroup: heads.ownGroup, isRead: heads.isRead },
         async exchange() {
           await heads.exchange()
           auditRounds.next()

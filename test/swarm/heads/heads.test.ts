@@ -74,6 +74,35 @@ describe('a node that offers its head', () => {
     expect(await answer(get(hash))).toEqual([])
   })
 
+  test('knows who takes its heads: whoever fetched one of the last eight to the end', async () => {
+    const { heads, answer, serve } = await startOne({
+      mostPerHour: () => SIZE,
+      isNear: (peer) => peer !== 'far',
+    })
+    heads.offer(FACTS, bytesOf(SIZE))
+    const { hash } = readFrame((await answer(ask))[0]!)
+    for (const _chunk of serve(get(hash), 'hasty') as Iterable<Uint8Array>) break
+    await answer(get(hash), 'peer')
+    await answer(get(hash), 'far')
+    // Its limit for this hour is used up.
+    await answer(get(hash), 'far')
+    heads.offer(FACTS, bytesOf(SIZE, 2))
+    const takers = () => ['hasty', 'peer', 'far', 'another'].filter((peer) => heads.isTaking(peer))
+    expect(takers()).toEqual(['peer', 'far'])
+    for (let i = 0; i < 7; i++) heads.offer(FACTS, bytesOf(SIZE, i))
+    expect(takers()).toEqual(['peer', 'far'])
+    heads.offer(FACTS, bytesOf(SIZE, 9))
+    expect(takers()).toEqual([])
+  })
+
+  test('takes nobody who got nothing, because a limit was used up, for one who takes its heads', async () => {
+    const { heads, answer } = await startOne({ mostPerHour: () => 10 })
+    heads.offer(FACTS, bytesOf(SIZE))
+    const { hash } = readFrame((await answer(ask))[0]!)
+    await answer(get(hash))
+    expect(heads.isTaking('peer')).toBe(false)
+  })
+
   test('answers a thousand questions in a minute 91 times', async () => {
     const { heads, clock, answer } = await startOne()
     heads.offer(FACTS, bytesOf(10))

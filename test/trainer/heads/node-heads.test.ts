@@ -22,6 +22,8 @@ interface Played {
   bytes?: Uint8Array
   /** It has made no head yet. */
   isSilent?: boolean
+  /** It fetches this node’s heads. */
+  isTaking?: boolean
 }
 
 /** A node whose weights are all one value, and peers with such weights. Accuracy is a function of the value. */
@@ -84,6 +86,7 @@ function play(
         withdraw() {
           state.offers = []
         },
+        isTaking: (peer) => peers[peer]!.isTaking === true,
         blame: (peer) => void state.blamed.push(peer),
         ask: async (peer) => (peers[peer]!.isSilent ? undefined : headOf(peer)),
         async fetch({ author }) {
@@ -163,6 +166,18 @@ describe('two nodes with as much work behind them', () => {
     // One head of the peer has come for one own.
     expect(heads.nodes).toBe(2)
     expect(heads.isJoined('a')).toBe(true)
+  })
+
+  test('do not send each other groups while both average, but for one in 16', async () => {
+    const { heads, state, settle, step } = play({ a: { value: 3, own: 0, isTaking: true } })
+    const sent = () => Array.from({ length: 16 }, heads.isRead).filter(Boolean).length
+    expect(sent()).toBe(16)
+    await step(2)
+    await heads.exchange()
+    await settle()
+    expect(sent()).toBe(1)
+    state.isOn = false
+    expect(sent()).toBe(16)
   })
 
   test('a head that was joined is not fetched again', async () => {
