@@ -1,6 +1,6 @@
 // How far a node's own steps lead from one of its heads to the next, and when a head is due.
 
-import { distance, type Vector } from './vector.ts'
+import { addDifference, distance, type Vector } from './vector.ts'
 
 export interface Pace {
   /** See HeadExchange. */
@@ -14,8 +14,8 @@ export interface Pace {
   readonly reach: number
   /** A head is made of these weights. */
   made(now: { version: number; weights: Vector }): void
-  /** Own steps go on from these weights. */
-  goOn(weights: Vector): void
+  /** Peers' heads have changed the weights, which is no step of this node's own. */
+  joined(weights: { before: Vector; after: Vector }): void
   reset(): void
 }
 
@@ -32,7 +32,7 @@ export function createPace({
   batchGroups(): number
 }): Pace {
   let madeAt: number | undefined
-  /** Weights after the last head or join. */
+  /** Weights at the last head, with all that was joined since. */
   let from: Vector | undefined
   let movement = 0
   /** Since the last head. */
@@ -63,8 +63,10 @@ export function createPace({
       madeAt = version
       groups = 0
     },
-    goOn(weights) {
-      from = weights
+    joined({ before, after }) {
+      const own = from ?? before
+      from = after.slice()
+      addDifference(from, -1, before, own)
     },
     reset() {
       madeAt = undefined

@@ -58,6 +58,20 @@ describe('when', () => {
     expect(exchange.isDue(0)).toBe(false)
   })
 
+  test('heads that are always there before the next own one is made do not hide how far own steps lead', () => {
+    const exchange = create()
+    exchange.make({ version: 0, weights: at(1) })
+    exchange.ask(['a'], at(1))
+    exchange.take(head('a', 1.003))
+    const { weights } = joined(exchange, 1.001, 1)
+    exchange.make({ version: 1, weights })
+    expect([2, 3, 4, 5].filter(exchange.isDue)).toEqual([5])
+    // Four steps like the first lead 0.004 far, and a head may be four times as far: 0.016, shared by three nodes.
+    exchange.ask(['b'], weights)
+    exchange.take(head('b', 5))
+    close(joined(exchange, 1.002, 2).weights, 1.002 + 0.016 / 3)
+  })
+
   test('a head can be joined without waiting for other peers', () => {
     const exchange = asking()
     exchange.take(head('a', 4))
