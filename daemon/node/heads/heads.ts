@@ -150,9 +150,10 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     parts.log(weightsLimitText({ size: exchange.size, mostPerHour }))
   }
 
-  const begin = async (): Promise<void> => {
+  /** `joined`: what the weights became a moment ago, if heads were joined. */
+  const begin = async (joined: Vector | undefined): Promise<void> => {
     const { version } = policy.reference()
-    const present = await weights()
+    const present = joined ?? (await weights())
     const bytes = exchange.make({ version, weights: present })
     newest = present
     const facts = { lineage: policy.lineage, version, ...behind(), tasks: parts.tasks() }
@@ -171,24 +172,29 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     })
   }
 
-  const join = async (): Promise<void> => {
+  const join = async (): Promise<Vector> => {
     const { version } = policy.reference()
     const joined = exchange.join({ version, weights: await weights(), learnt: behind() })
     if (joined.heads.length > 0) await policy.replace(toWeights(layout, joined.weights))
     partners.joined(joined.heads, version)
     probation.suspect(joined.strays)
     await tellReceipts(joined.added)
+    return joined.weights
   }
 
-  const takeWhatCame = async (): Promise<void> => {
+  const takeWhatCame = async (): Promise<Vector | undefined> => {
     const ahead = exchange.ahead(behind())
     const apart = ahead ? [] : exchange.apart(probation.isSuspect, behind())
-    await (ahead ? trials.catchUp(ahead) : apart.length > 0 ? trials.merge(apart) : join())
+    if (!ahead && apart.length === 0) return join()
+    await (ahead ? trials.catchUp(ahead) : trials.merge(apart))
+    return undefined
   }
-  const joinOrTry = async (): Promise<void> => {
-    if (!trials.trying && exchange.isReady) await phases.run('join', {}, takeWhatCame)
+  const joinOrTry = async (): Promise<Vector | undefined> => {
+    const isComing = !trials.trying && exchange.isReady
+    const joined = isComing ? await phases.run('join', {}, takeWhatCame) : undefined
     if (trials.trying) await trials.goOn()
     meeting.tell()
+    return joined
   }
 
   return {
@@ -204,10 +210,10 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
         trials.stop()
         return
       }
-      if (trials.trying || exchange.isReady) await joinOrTry()
+      const joined = trials.trying || exchange.isReady ? await joinOrTry() : undefined
       const isDue = isHurried || exchange.isDue(policy.reference().version)
       // Nobody could fetch a head.
-      if (isDue && connected().length > 0) await phases.run('join', {}, begin)
+      if (isDue && connected().length > 0) await phases.run('join', {}, () => begin(joined))
     },
     isRead,
     ownGroup({ prompt, rollouts }) {

@@ -34,9 +34,17 @@ export function unpack(packed: Uint8Array, values: number): Vector | undefined {
   return added(new Float32Array(values), packed)
 }
 
-/** What a head's bytes stand for: a packed difference from the origin. Undefined if they are none, or not finite. */
-export function unpackBeside(origin: Vector, packed: Uint8Array): Vector | undefined {
-  return added(origin.slice(), packed)
+/**
+ * What a head's bytes stand for: a packed difference from the origin. Undefined if they are none, or not finite. `into`: is
+ * filled with it.
+ */
+export function unpackBeside(
+  origin: Vector,
+  packed: Uint8Array,
+  into: Vector = new Float32Array(origin.length),
+): Vector | undefined {
+  into.set(origin)
+  return added(into, packed)
 }
 
 /** Packs the vector, which then has what rounding loses. Throws for values that are not finite. */

@@ -111,7 +111,7 @@ export interface HeadExchange {
   reset(): void
 }
 
-interface Waiting extends TriedHead, ComparedHead {}
+type Waiting = FetchedHead & Omit<ComparedHead, 'weights'>
 
 /** Optimizer steps between two heads, in the daemon and in the simulation. */
 export const STEPS_BETWEEN_HEADS = 4
@@ -135,6 +135,16 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
   let asked = new Map<string, Vector>()
   let waiting = new Map<string, Waiting>()
   let audited = new Map<string, AuditedWeights>()
+  /** The head that is looked at is unpacked into this. */
+  let room: Vector | undefined
+  const unpacked = (bytes: Uint8Array): Vector | undefined => {
+    room ??= new Float32Array(layout.size)
+    return unpackBeside(origin(), bytes, room)
+  }
+  const tried = ({ bytes, ...head }: Waiting): TriedHead => ({
+    ...head,
+    weights: unpackBeside(origin(), bytes)!,
+  })
   const members = createMembers({ every })
 
   return {
@@ -154,14 +164,14 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       return free
     },
 
-    take({ bytes, ...head }) {
+    take(head) {
       const beside = asked.get(head.author)
       if (!beside) return 'late'
-      const weights = unpackBeside(origin(), bytes)
+      const weights = unpacked(head.bytes)
       if (!weights) return 'malformed'
       const apart = distance(weights, beside)
       if (apart > ABSURD && apart > ABSURD * norm(beside)) return 'malformed'
-      waiting.set(head.author, { ...head, weights, beside, apart })
+      waiting.set(head.author, { ...head, beside, apart })
       return 'taken'
     },
 
@@ -183,7 +193,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
 
     ahead(learnt) {
       const [best] = [...waiting.values()].sort((a, b) => groupsOf(b) - groupsOf(a))
-      return best && isAhead(best, learnt) ? best : undefined
+      return best && isAhead(best, learnt) ? tried(best) : undefined
     },
 
     apart(isSuspect, learnt) {
@@ -191,10 +201,10 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
         (head) => pace.movement > 0 && !members.has(head.author) && !isAhead(learnt, head),
       )
       const suspect = strangers.find(({ author }) => isSuspect(author))
-      if (suspect) return [suspect]
+      if (suspect) return [tried(suspect)]
       // Of nodes that begin together, one is easily a few steps ahead, and the first steps are the smallest.
       if (members.age(pace.madeAt!) < every) return []
-      return strangers.filter(({ apart }) => apart > FARTHEST * pace.movement)
+      return strangers.filter(({ apart }) => apart > FARTHEST * pace.movement).map(tried)
     },
 
     share: (version, heads) => 1 / (1 + members.count(version, heads.map(authorOf))),
@@ -214,10 +224,14 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       audited = new Map()
       members.admit(heads.map(authorOf), version)
       // What strangers say of their work counts for nothing.
-      const all = [...heads, ...strangers.map((one) => ({ ...one, own: 0 }))]
+      const all = [
+        ...heads.map((head) => ({ ...head, weights: () => unpacked(head.bytes)! })),
+        ...strangers.map((one) => ({ ...one, own: 0, weights: () => one.weights })),
+      ]
       const nodes = 1 + members.count(version) + Math.min(1, strangers.length)
       const joined = join(weights, all, { nodes, farthest: FARTHEST * pace.reach })
       const strays = heads.filter(({ author }, i) => members.strays(author, joined.added[i]!))
+      room = undefined
       pace.joined({ before: weights, after: joined.weights })
       return { ...toldOf(all, joined), strays: strays.map(authorOf) }
     },
@@ -233,7 +247,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
 }
 
 /** A forged step that no audit drew leaves its author elsewhere for good, so a stranger who is far away does not count. */
-function near(strangers: Iterable<AuditedWeights>, farthest: number): (AuditedWeights & ComparedHead)[] {
+function near(strangers: Iterable<AuditedWeights>, farthest: number): (AuditedWeights & { apart: number })[] {
   return [...strangers]
     .map((one) => ({ ...one, apart: distance(one.weights, one.beside) }))
     .filter(({ apart }) => apart <= farthest)

@@ -4,7 +4,8 @@
 import { addDifference, type Vector } from './vector.ts'
 
 export interface ComparedHead {
-  weights: Vector
+  /** Valid until the weights of another head are asked for. */
+  weights(): Vector
   /** What this node had when it asked for the head. */
   beside: Vector
   /** How far it is from that. */
@@ -55,7 +56,7 @@ export function join(
   const added = heads.map(({ weights: theirs, beside, apart, weight = 1 }) => {
     const clip = apart > farthest ? farthest / apart : 1
     const share = (weight * clip) / nodes
-    addDifference(joined, share, theirs, beside)
+    addDifference(joined, share, theirs(), beside)
     return { share, apart, isClipped: clip < 1 }
   })
   return { weights: joined, added }

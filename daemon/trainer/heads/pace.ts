@@ -32,7 +32,7 @@ export function createPace({
   batchGroups(): number
 }): Pace {
   let madeAt: number | undefined
-  /** Weights at the last head, with all that was joined since. */
+  /** A copy of the weights at the last head, with all that was joined since. */
   let from: Vector | undefined
   let movement = 0
   /** Since the last head. */
@@ -59,14 +59,13 @@ export function createPace({
       // After fewer steps, as far as so many would lead in one direction.
       const times = every / Math.min(every, Math.max(1, version - (madeAt ?? version)))
       movement = (from && times * distance(weights, from)) || movement
-      from = weights
+      from ??= new Float32Array(values)
+      from.set(weights)
       madeAt = version
       groups = 0
     },
     joined({ before, after }) {
-      const own = from ?? before
-      from = after.slice()
-      addDifference(from, -1, before, own)
+      if (from) addDifference(from, 1, after, before)
     },
     reset() {
       madeAt = undefined

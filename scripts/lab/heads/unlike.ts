@@ -168,7 +168,7 @@ async function lookAt(
 
 function averageOf(vectors: readonly Vector[]): Vector {
   const [own, ...others] = vectors as [Vector, ...Vector[]]
-  const heads = others.map((weights) => ({ weights, beside: own, apart: distance(weights, own) }))
+  const heads = others.map((one) => ({ weights: () => one, beside: own, apart: distance(one, own) }))
   return joinHeads(own, heads, { nodes: vectors.length, farthest: Number.POSITIVE_INFINITY }).weights
 }
 

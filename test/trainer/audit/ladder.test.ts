@@ -68,7 +68,7 @@ describe('an average between two steps', () => {
   ]
   const of = (weights: Float32Array): string => hashOf(bytesOf(weights))
   const theirs = heads.get(hashOf(bytes))!
-  const { weights: averaged } = join(own, [{ weights: theirs, beside, apart: 0 }], {
+  const { weights: averaged } = join(own, [{ weights: () => theirs, beside, apart: 0 }], {
     nodes: 3,
     farthest: 1e9,
   })
