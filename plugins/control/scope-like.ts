@@ -10,8 +10,8 @@
 // majority vote (Zuo et al. 2025, arXiv 2504.16084).
 //
 // The verifier's scores stay in `taskReward`, so accuracy is unaffected, and groups are shared only if the verifier
-// gives them a signal. For questions without a key (a dataset with verifier = "unknown") it never does, so they stay on
-// this node. `tasks` names the tasks to vote on; if left out, it votes on all tasks, even where keys are known. A vote
+// gives them a signal. For questions without a key (a dataset with verifier = "unknown") it never does, so they are sent
+// only to show peers how this node writes. `tasks` names the tasks to vote on; if left out, it votes on all tasks, even where keys are known. A vote
 // can be wrong, and the policy then learns a wrong answer. Without a sufficient majority (`least`) nobody is rewarded,
 // and the more votes agree, the weaker the signal.
 

@@ -1,5 +1,5 @@
-// unknown: the answers are not known. Every answer scores 0, so the verifier gives such groups no signal: they are
-// never shared, and evaluating them is meaningless. A plugin that sets its own rewards, such as `scope_like`, can learn
+// unknown: the answers are not known. Every answer scores 0, so the verifier gives such groups no signal: they are sent
+// only to show peers how this node writes, and evaluating them is meaningless. A plugin that sets its own rewards, such as `scope_like`, can learn
 // from them.
 
 import type { Verifier } from './verifier.ts'
