@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type CommonEnd, commonEnds } from '../../daemon/policy/tokens/chunks.ts'
-import { endOfTurn, sharedTokens } from '../../daemon/policy/tokens/same-tokens.ts'
+import { sharedTokens } from '../../daemon/policy/tokens/same-tokens.ts'
 import { createTokenizer } from '../../daemon/policy/tokens/tokenizer.ts'
 import { asciiTokenizer, byteTokenizer } from './tokenizers.ts'
 
@@ -75,7 +75,8 @@ test('an answer ends with what the chat template ends it with, though another st
   // `<unk>` is 0 and the end of a turn 2.
   const first = createTokenizer({ ...plain, generation: [{ eos_token_id: [0, 2] }] })
   expect(first.stopTokens[0]).toBe(0)
-  expect(endOfTurn(first)).toBe(2)
+  expect(first.endOfTurn()).toBe(2)
+  expect([...first.encodeCompletion('a', 'stop')].at(-1)).toBe(2)
 })
 
 test('tokens are shared if every id means the same bytes, whatever the padding; else not', () => {

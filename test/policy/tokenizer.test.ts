@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { threadTime, withDeadline } from '../../daemon/policy/chat/deadline.ts'
 import { BY_EXAMPLE } from '../../daemon/policy/chat/prompts.ts'
 import { createChatTemplate } from '../../daemon/policy/chat/template.ts'
@@ -77,6 +77,40 @@ test('examples are earlier turns of the chat, or lines before the question witho
   expect(plain.decodeCompletion(plain.encodePrompt('two?', examples))).toBe(
     'one?\n<answer>1</answer>\ntwo?\n',
   )
+})
+
+describe('a model without a chat template', () => {
+  const { tokenizer, config, ...files } = asciiTokenizer()
+  const id = '<|im_start|>'
+  const begins = (after: object[]) => ({
+    type: 'TemplateProcessing',
+    single: [{ SpecialToken: { id, type_id: 0 } }, { Sequence: { id: 'A', type_id: 0 } }, ...after],
+    pair: [],
+    special_tokens: {
+      [id]: { id, ids: [1], tokens: [id] },
+      '<|im_end|>': { id: '<|im_end|>', ids: [2], tokens: ['<|im_end|>'] },
+    },
+  })
+  const of = (post_processor: object | null, more = {}) =>
+    createTokenizer({
+      ...files,
+      tokenizer: { ...tokenizer, post_processor },
+      config: { ...config, chat_template: undefined },
+      ...more,
+    })
+  const end = [{ SpecialToken: { id: '<|im_end|>', type_id: 0 } }]
+
+  test('is asked with what its tokenizer puts before text, and not with what it puts behind', () => {
+    const [plain, opened] = [of(null), of(begins(end))]
+    expect([...opened.encodePrompt('two?')]).toEqual([1, ...plain.encodePrompt('two?')])
+  })
+
+  test('with a template, only the template says how a prompt begins', () => {
+    const chat = of(begins(end), { chatTemplate: CHATML })
+    expect([...chat.encodePrompt('two?')]).toEqual([
+      ...of(null, { chatTemplate: CHATML }).encodePrompt('two?'),
+    ])
+  })
 })
 
 test('a template sees neither the clock nor anything but the conversation', () => {

@@ -28,6 +28,7 @@ export function characterTokenizer(): Tokenizer {
     stopTokens: [END],
     hasChatTemplate: true,
     encode,
+    endOfTurn: () => END,
     encodeText: encode,
     encodePrompt: (question, examples = []) =>
       Int32Array.from([

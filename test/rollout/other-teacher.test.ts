@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import type { OtherModel } from '../../daemon/policy/live-policy.ts'
-import { endOfTurn } from '../../daemon/policy/tokens/same-tokens.ts'
 import { createTokenizer, type Tokenizer } from '../../daemon/policy/tokens/tokenizer.ts'
 import { inOtherTokens, scoreByOther } from '../../daemon/rollout/plugins/other-teacher.ts'
 import { asciiTokenizer, byteTokenizer } from '../policy/tokenizers.ts'
@@ -11,7 +10,7 @@ const bytes = createTokenizer(byteTokenizer('byte-level'))
 const fallback = createTokenizer(byteTokenizer('byte-fallback'))
 
 const ended = (tokenizer: Tokenizer, text: string): Int32Array => tokenizer.encodeCompletion(text, 'stop')
-const of = (tokenizer: Tokenizer) => ({ tokenizer, stop: endOfTurn(tokenizer) })
+const of = (tokenizer: Tokenizer) => ({ tokenizer, stop: tokenizer.endOfTurn() })
 const firsts = ({ ends }: ReturnType<typeof inOtherTokens>): number[] => ends.map(({ first }) => first)
 
 test('an answer is the same bytes in the other tokens, and its end of turn is theirs', () => {

@@ -12,7 +12,7 @@ import { endingWith, type OtherModel } from '../../policy/live-policy.ts'
 import { promptTokens, TEACHER_ENGINE, teacherMemory } from '../../policy/memory-plan/index.ts'
 import { describeModel, loadModelAs, type Model, type StoredModel } from '../../policy/model.ts'
 import type { FoundModel } from '../../policy/sources/find.ts'
-import { endOfTurn, sharedTokens } from '../../policy/tokens/same-tokens.ts'
+import { sharedTokens } from '../../policy/tokens/same-tokens.ts'
 import type { Disk } from '../../store/disk.ts'
 import { sizeOf, WEIGHT_FILES, watchedDisk } from '../../store/watched-disk.ts'
 
@@ -86,7 +86,7 @@ export async function openTeacherModel(
     score: (request) => engine.score(request),
     generate: (request, options) => generate({ slots: TEACHER_ENGINE.slots, ...request }, options),
     own: {
-      ...{ tokenizer, stop: endOfTurn(tokenizer), contextLength: spec.contextLength },
+      ...{ tokenizer, stop: tokenizer.endOfTurn(), contextLength: spec.contextLength },
       shared: sharedTokens(policy, model),
     },
   }

@@ -1,28 +1,12 @@
-// How the tokens of two models compare: whether ids mean the same bytes, whatever the chat templates are, and what ends a
-// turn in each.
+// How the tokens of two models compare: whether ids mean the same bytes, whatever the chat templates are.
 
 import type { DecoderSpec } from '../../engine/decoder.ts'
 import type { Tokenizer } from './tokenizer.ts'
 
 interface TokensOf {
-  tokenizer: Pick<Tokenizer, 'stopTokens' | 'tokenBytes' | 'hasChatTemplate' | 'encodeChat'>
+  tokenizer: Pick<Tokenizer, 'stopTokens' | 'tokenBytes' | 'endOfTurn'>
   /** A vocabulary may be padded. */
   spec: Pick<DecoderSpec, 'vocabulary'>
-}
-
-/** The token that ends an answer: that of the chat template, because a list of stop tokens may begin with the end of a text. */
-export function endOfTurn({
-  stopTokens,
-  hasChatTemplate,
-  encodeChat,
-}: Omit<TokensOf['tokenizer'], 'tokenBytes'>): number {
-  const [first] = stopTokens
-  if (!hasChatTemplate) return first!
-  const turns = [
-    { role: 'user', content: 'a' },
-    { role: 'assistant', content: 'b' },
-  ] as const
-  return encodeChat(turns, { prompt: false }).findLast((token) => stopTokens.includes(token)) ?? first!
 }
 
 /**
@@ -31,7 +15,7 @@ export function endOfTurn({
  */
 export function sharedTokens(first: TokensOf, second: TokensOf): number | undefined {
   const ends = ({ tokenizer }: TokensOf, of: TokensOf): boolean =>
-    tokenizer.stopTokens.includes(endOfTurn(of.tokenizer))
+    tokenizer.stopTokens.includes(of.tokenizer.endOfTurn())
   if (!ends(first, second) || !ends(second, first)) return undefined
   const vocabulary = Math.max(first.spec.vocabulary, second.spec.vocabulary)
   const [a, b] = [first.tokenizer.tokenBytes(vocabulary), second.tokenizer.tokenBytes(vocabulary)]

@@ -38,7 +38,10 @@ export interface Tokenizer extends TokenTexts {
   readonly template?: ChatTemplate | undefined
   /** False if the text certainly contains no special token. Faster than encoding it. */
   mayHoldSpecial?(text: string): boolean
-  /** The whole prompt for a question, with its examples, up to where the completion begins. */
+  /**
+   * The whole prompt for a question, with its examples, up to where the completion begins. Without a chat template, it
+   * begins as text outside a chat does.
+   */
   encodePrompt(question: string, examples?: readonly Example[]): Int32Array
   /** The tokens between an answer (with its end token) and the next one, given this observation of the environment. */
   encodeReply(observation: string): Int32Array
@@ -47,7 +50,9 @@ export interface Tokenizer extends TokenTexts {
    * chat template.
    */
   encodeChat(messages: readonly ChatMessage[], options: { prompt: boolean }): Int32Array
-  /** A completion's text, plus the first stop token if `finish` is 'stop'. */
+  /** The token that ends an answer: that of the chat template, because a list of stop tokens may begin with the end of a text. */
+  endOfTurn(): number
+  /** A completion's text, plus the token that ends an answer if `finish` is 'stop'. */
   encodeCompletion(text: string, finish: Finish): Int32Array
   /** A completion's text without special tokens. */
   decodeCompletion(tokens: Int32Array): string
@@ -100,6 +105,21 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
       Int32Array.from(core.encode(text, { add_special_tokens }).ids),
     )
   const encode = (text: string): Int32Array => run(text, false)
+  /** What the tokenizer puts before text outside a chat, such as Gemma's BOS. A template has it itself. */
+  const opening = template ? [] : [...run('', true)].filter((token) => !stops.has(token))
+
+  let end: number | undefined
+  const endOfTurn = (): number => {
+    if (end === undefined && template) {
+      const turns = [
+        { role: 'user', content: 'a' },
+        { role: 'assistant', content: 'b' },
+      ] as const
+      end = encode(template.render(turns, { prompt: false })).findLast((token) => stops.has(token))
+    }
+    end ??= stopTokens[0]!
+    return end
+  }
 
   const isSpecial = (token: number): boolean =>
     stops.has(token) || special.has(token) || core.id_to_token(token) === undefined
@@ -126,6 +146,8 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
           stopTokens,
           SYSTEM,
           ...(toolUse === undefined ? [] : [toolUse]),
+          // Older versions began without it.
+          ...(opening.length === 0 ? [] : [opening]),
         ]),
       )
       .digest('hex'),
@@ -135,11 +157,13 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
     mayHoldSpecial: (text) => !isExact || marks.some((mark) => text.includes(mark)),
     encode,
     encodeText: (text) => run(text, true),
+    endOfTurn,
     isSpecial,
     ...createTokenTexts({ isSpecial, bytesOf, decode }),
     encodePrompt(question, examples = []) {
       if (ask) return encode(ask(question, examples))
-      return encode(`${examples.map((one) => `${one.question}\n${one.answer}\n`).join('')}${question}\n`)
+      const lines = examples.map((one) => `${one.question}\n${one.answer}\n`).join('')
+      return Int32Array.from([...opening, ...encode(`${lines}${question}\n`)])
     },
     encodeReply(observation) {
       reply ??= template ? replyThrough(template) : { before: '\n', after: '\n' }
@@ -155,7 +179,7 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
     },
     encodeCompletion(text, finish) {
       const tokens = encode(text)
-      return finish === 'stop' ? Int32Array.from([...tokens, stopTokens[0]!]) : tokens
+      return finish === 'stop' ? Int32Array.from([...tokens, endOfTurn()]) : tokens
     },
     decodeCompletion: (tokens) => decode([...tokens].filter((token) => !stops.has(token))),
     reader: () => createTokenReader({ bytesOf, isLeftOut, decode }),
