@@ -59,7 +59,7 @@ export const EVIDENCE: Readonly<Record<string, string>> = {
   'estimator/mc_grpo': SAME_EARLIER,
   'estimator/opo': SAME_EARLIER,
   'estimator/lite_ppo': SAME_EARLIER,
-  'estimator/gpg': SAME_EARLIER,
+  'estimator/gpg': `${SAME} in an earlier form (earlier model)`,
   'estimator/a_grae': SAME_EARLIER,
   'estimator/canon': SAME_EARLIER,
   'estimator/gtpo': SAME_EARLIER,

@@ -1,10 +1,16 @@
-// GPG: reward minus the group's mean, scaled up when few rollouts of the batch earned a reward.
+// GPG: reward minus the group's mean, scaled up by the part of the batch that teaches nothing.
 //
-// Chu et al. 2025 (Group Policy Gradient): the scale is alpha = rows / rows with a reward, so that a batch of
-// mostly wrong answers keeps the scale of its gradient. A fixed norm replaces the deviation. Use it with the
-// plain `reinforce` loss.
+// Chu et al. 2025 (Group Policy Gradient, arXiv 2504.02546), equations 6 and 7: a group that is all right or all wrong
+// has no gradient, but counts in the batch's mean. With M such rows of B, alpha = B / (B - M) makes it the mean of the
+// others. A constant replaces the deviation. (verl's port divides by the rows with a reward instead.) A node trains on
+// such groups only where a plugin asks for them. Without them alpha is 1.
+//
+// Differs from the paper in two ways: a group that would exceed the limit is scaled down as a whole, so that its
+// advantages still sum to zero, and a batch is never put off until more of it teaches (the paper's threshold).
+// Use it with the plain `reinforce` loss.
 
 import { z } from 'zod'
+import { isZeroSignal } from '../../../protocol/train/index.ts'
 import { defineEstimator } from '../shared/estimator.ts'
 import { isScored, limitSetting, mean, perGroup } from '../shared/groups.ts'
 
@@ -16,16 +22,18 @@ const settings = z.strictObject({
 
 export default defineEstimator({
   name: 'gpg',
-  summary: 'Reward minus group mean, scaled up when few rollouts earn a reward.',
+  summary: 'Reward minus group mean, scaled up by how many groups are all right or all wrong.',
   settings,
   create: ({ norm, limit }) => ({
     advantage(groups) {
-      const rows = groups.flatMap(({ rollouts }) => rollouts.filter(isScored))
-      const rewarded = rows.filter(({ reward }) => reward !== 0).length
-      const alpha = rows.length / Math.max(rewarded, 1)
+      const scored = groups.map(({ rollouts }) => rollouts.filter(isScored).map(({ reward }) => reward))
+      const teaching = scored.filter((rewards) => !isZeroSignal(rewards))
+      const alpha = scored.flat().length / Math.max(teaching.flat().length, 1)
       return perGroup(groups, { limit }, (rewards) => {
         const centre = mean(rewards)
-        return rewards.map((reward) => (alpha * (reward - centre)) / norm)
+        const largest = Math.max(...rewards.map((reward) => Math.abs(reward - centre)))
+        const scale = Math.min(alpha / norm, limit / largest)
+        return rewards.map((reward) => scale * (reward - centre))
       })
     },
   }),

@@ -16,7 +16,7 @@ estimatorProperties(drGrpo, { shift: true, scale: false, centred: true, quietOnT
 estimatorProperties(rloo, { shift: true, scale: false, centred: true, quietOnTies: true })
 estimatorProperties(litePpo, { shift: true, scale: true, centred: true, quietOnTies: true })
 estimatorProperties(opo, { shift: true, scale: false, centred: false, quietOnTies: true })
-estimatorProperties(gpg, { shift: false, scale: false, centred: true, quietOnTies: true, binary: true })
+estimatorProperties(gpg, { shift: true, scale: false, centred: true, quietOnTies: true })
 estimatorProperties(passAtK, { shift: true, scale: true, centred: false, quietOnTies: true })
 estimatorProperties(asymre, { shift: true, scale: false, centred: false, quietOnTies: false })
 estimatorProperties(opmd, { shift: true, scale: false, centred: true, quietOnTies: true })
@@ -49,10 +49,28 @@ describe('opo', () => {
 })
 
 describe('gpg', () => {
-  it('scales up by how few rollouts of the batch are rewarded', async () => {
+  it('is scaled up by the rows of the batch over those of groups whose rewards differ', async () => {
     const said = await estimate(withSettings(gpg), [groupOf([1, 0, 0, 0]), groupOf([0, 0])])
-    expectClose(said.flat(), [4.5, -1.5, -1.5, -1.5, 0, 0])
-    expectClose(await scoresOf(withSettings(gpg, { norm: 2 }), [1, 0]), [0.5, -0.5])
+    expectClose(said.flat(), [1.125, -0.375, -0.375, -0.375, 0, 0])
+  })
+
+  it('counts groups that are all right as it counts those that are all wrong', async () => {
+    const said = await estimate(withSettings(gpg), [groupOf([1, 0]), groupOf([1, 1])])
+    expectClose(said.flat(), [1, -1, 0, 0])
+  })
+
+  it('is not scaled where the rewards of every group differ, however rare right answers are', async () => {
+    expectClose(await scoresOf(withSettings(gpg), [1, 0, 0, 0]), [0.75, -0.25, -0.25, -0.25])
+  })
+
+  it('sums to zero in a group whose best answer reaches the limit', async () => {
+    const silent = Array.from({ length: 15 }, () => groupOf(Array.from({ length: 8 }, () => 0)))
+    const [said] = await estimate(withSettings(gpg), [groupOf([1, 0, 0, 0, 0, 0, 0, 0]), ...silent])
+    expectClose(said as number[], [10, ...Array.from({ length: 7 }, () => -10 / 7)])
+  })
+
+  it('divides by the constant', async () => {
+    expectClose(await scoresOf(withSettings(gpg, { norm: 2 }), [1, 0]), [0.25, -0.25])
   })
 })
 
