@@ -108,13 +108,14 @@ export const GGUF_FAMILIES: readonly GgufFamily[] = [
   },
 ]
 
+/** As llama.cpp's loader reads them: linear unless said, the key of 2023 if there is no newer one, and 0 for none. */
 function ropeOf(of: FamilyFacts, base = 10_000): JsonObject {
   const theta = of.own('rope.freq_base') ?? base
-  const type = of.text(`${of.text('general.architecture')}.rope.scaling.type`)
   if (of.ropeFactors) return { rope_theta: theta, rope_scaling: llama3Of(of, theta, of.ropeFactors) }
-  if (type === undefined || type === 'none') return { rope_theta: theta, rope_scaling: null }
-  const factor = of.own('rope.scaling.factor') ?? 1
-  return { rope_theta: theta, rope_scaling: { rope_type: type, factor } }
+  const type = of.text(`${of.text('general.architecture')}.rope.scaling.type`) ?? 'linear'
+  const factor = (of.own('rope.scaling.factor') ?? of.own('rope.scale_linear')) || 1
+  const isPlain = type === 'none' || (type === 'linear' && factor === 1)
+  return { rope_theta: theta, rope_scaling: isPlain ? null : { rope_type: type, factor } }
 }
 
 /**

@@ -110,6 +110,28 @@ test("Llama 3's divisors of frequencies become its settings", async () => {
   )
 })
 
+describe("linear scaling of positions is read as llama.cpp's loader reads it", () => {
+  const scalingOf = async (extra: Entries): Promise<unknown> => {
+    const { bytes } = await made('Llama 2', 'llama', extra)
+    return (await load(bytes)).files.config.rope_scaling
+  }
+  const type = (value: string): Entries => ({ 'llama.rope.scaling.type': { kind: 'text', value } })
+  const factor = (value: number): Entries => ({ 'llama.rope.scaling.factor': { kind: 'f32', value } })
+  const older = (value: number): Entries => ({ 'llama.rope.scale_linear': { kind: 'f32', value } })
+
+  test.each<[string, Entries, number | null]>([
+    ['a type and a factor', { ...type('linear'), ...factor(4) }, 4],
+    ['the key of 2023 alone', older(4), 4],
+    ['a type and the key of 2023', { ...type('linear'), ...older(4) }, 4],
+    ['a factor without a type', factor(4), 4],
+    ['both keys: the newer one', { ...factor(2), ...older(4) }, 2],
+    ['a factor of 0', { ...factor(0), ...older(4) }, null],
+    ['the type "none"', { ...type('none'), ...factor(4) }, null],
+  ])('%s', async (_, extra, wanted) => {
+    expect(await scalingOf(extra)).toEqual(wanted && { rope_type: 'linear', factor: wanted })
+  })
+})
+
 const LLAMA3 = {
   rope_type: 'llama3',
   factor: 32,
