@@ -1,6 +1,7 @@
 // Presents a model in one GGUF file as if it were a folder in Hugging Face's layout.
 
 import { WaggleError } from '../../../protocol/errors.ts'
+import { type DecoderSpec, parameterShapes } from '../../engine/decoder.ts'
 import type { Disk } from '../../store/disk.ts'
 import { specOf } from '../architectures/index.ts'
 import type { JsonObject, ModelFiles, ModelSource, TensorFacts, WeightSource } from '../files/model-files.ts'
@@ -54,17 +55,22 @@ async function readFiles(file: Gguf): Promise<ModelFiles> {
   return { config, tokenizer, tokenizerConfig, specialTokens: undefined, generation, chatTemplate: undefined }
 }
 
-async function readConfig(file: Gguf): Promise<{ config: JsonObject; family: GgufFamily }> {
+interface Described {
+  config: JsonObject
+  family: GgufFamily
+  spec: DecoderSpec
+}
+
+async function readConfig(file: Gguf): Promise<Described> {
   const facts = factsOf(file)
   const family = familyOf(facts)
   const config = await configOf(file, family, facts)
   try {
-    specOf(config)
+    return { config, family, spec: specOf(config) }
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error
     throw modelError(file.where, error.message.replace(/^config\.json: /, ''), error.hint ?? '', error)
   }
-  return { config, family }
 }
 
 function familyOf(facts: Facts): GgufFamily {
@@ -132,12 +138,13 @@ function shortest(value: number | undefined): number | undefined {
 }
 
 async function readWeights(file: Gguf): Promise<WeightSource> {
-  const { config, family } = await readConfig(file)
-  const headWidth = config.head_dim as number
+  const { family, spec } = await readConfig(file)
+  const { headWidth } = spec
+  const parameters = parameterShapes(spec)
   const names = new Map<string, string>()
   for (const name of file.tensors.keys()) {
     const theirs = huggingFaceName(name, family)
-    if (theirs !== undefined) names.set(theirs, name)
+    if (theirs !== undefined && parameters.has(theirs)) names.set(theirs, name)
     else if (!IGNORED.has(name)) {
       const hint = `It would change what a model of the family "${family.name}" computes here.`
       throw modelError(file.where, `the tensor ${quote(name)} is not supported`, hint)

@@ -231,13 +231,23 @@ test.each<[string, string, Entries, RegExp]>([
   })
 })
 
-test('a tensor that the family does not have is refused', async () => {
+async function loadWith(name: string, size: number): Promise<Model> {
   const { spec, weights } = await made('Llama 2', 'llama')
   const tensors = tensorsOf('llama', spec, weights)
-  tensors.set('blk.0.attn_output.bias', { shape: [16], type: 'F32', data: () => new Float32Array(16) })
-  const bytes = await ggufBytes(
-    { ...entriesOf('llama', configOf('Llama 2')), ...byteLevelEntries() },
-    tensors,
-  )
-  await expect(load(bytes)).rejects.toThrow(/the tensor "blk.0.attn_output.bias" is not supported/)
+  tensors.set(name, { shape: [size], type: 'F32', data: () => new Float32Array(size) })
+  const entries = { ...entriesOf('llama', configOf('Llama 2')), ...byteLevelEntries() }
+  return load(await ggufBytes(entries, tensors))
+}
+
+test.each([
+  ['that no family has', 'blk.0.attn_output.bias', 16],
+  ["that only another family's models have", 'blk.0.attn_q.bias', 16],
+  ["that only another family's layers have", 'blk.0.attn_q_norm.weight', 4],
+  ['of a layer that the model does not have', 'blk.9.attn_norm.weight', 16],
+])('a tensor %s is refused', async (_, name, size) => {
+  await expect(loadWith(name, size)).rejects.toMatchObject({
+    code: 'E_MODEL',
+    message: `m.gguf: the tensor "${name}" is not supported`,
+    hint: expect.stringContaining('It would change what a model of the family "llama" computes'),
+  })
 })
