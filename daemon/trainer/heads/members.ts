@@ -49,7 +49,8 @@ export function createMembers({ every }: { every: number }): Members {
       )
     },
     dismiss(peers) {
-      for (const peer of peers) members.delete(peer)
+      for (const peer of peers) for (const kept of [members, far]) kept.delete(peer)
+      joins = joins.filter(({ peer }) => !peers.includes(peer))
     },
     strays(peer, { apart, isClipped: isFar }) {
       const { times, apart: before } = far.get(peer) ?? { times: 0, apart: 0 }

@@ -185,6 +185,17 @@ describe('joining', () => {
     expect(strays).toEqual([[], [], [], [], [], [], ['a']])
   })
 
+  test('a peer that was dismissed is not judged by how far its heads were before', () => {
+    const exchange = asking()
+    const strays = [101, 101, 101].map((value, i) => {
+      if (i === 2) exchange.dismiss(['a'])
+      exchange.ask(['a'], at(2))
+      exchange.take(head('a', value))
+      return joined(exchange).strays
+    })
+    expect(strays.flat()).toEqual([])
+  })
+
   test('a node that has made no step yet joins nothing', () => {
     const exchange = create()
     exchange.make({ version: 0, weights: at(1) })
@@ -227,6 +238,15 @@ describe('how many learn together', () => {
     joined(exchange)
     expect(exchange.nodesAt(32)).toBe(1 + 2 / 8)
     expect(exchange.nodesAt(36)).toBe(1)
+  })
+
+  test('falls at once where peers are members no more', () => {
+    const exchange = asking()
+    exchange.take(head('a', 3))
+    exchange.take(head('b', 3))
+    joined(exchange)
+    exchange.dismiss(['a'])
+    expect(exchange.nodesAt(4)).toBe(2)
   })
 })
 
