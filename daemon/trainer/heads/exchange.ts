@@ -198,7 +198,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
 
     apart(isSuspect, learnt) {
       const strangers = [...waiting.values()].filter(
-        (head) => pace.movement > 0 && !members.has(head.author) && !isAhead(learnt, head),
+        (head) => pace.movement > 0 && !members.has(head.author, pace.madeAt!) && !isAhead(learnt, head),
       )
       const suspect = strangers.find(({ author }) => isSuspect(author))
       if (suspect) return [tried(suspect)]

@@ -1,7 +1,8 @@
 // The peers that a node learns together with, by this node's own steps: whose heads have come, when, and how often.
 
 export interface Members {
-  has(peer: string): boolean
+  /** A head of the peer has come, and not too long ago. */
+  has(peer: string, version: number): boolean
   /** Heads of these peers are in the weights now. */
   admit(peers: readonly string[], version: number): void
   dismiss(peers: readonly string[]): void
@@ -38,9 +39,10 @@ export function createMembers({ every }: { every: number }): Members {
   let joins: { peer: string; at: number }[] = []
   /** By member: heads in a row that were too far away and came little nearer, and where the last one was. */
   const far = new Map<string, { times: number; apart: number }>()
+  const isGone = (last: number, version: number): boolean => version > last + ABSENT * every
   const age = (version: number): number => version - (first ?? version)
   return {
-    has: (peer) => members.has(peer),
+    has: (peer, version) => members.has(peer) && !isGone(members.get(peer)!, version),
     age,
     admit(peers, version) {
       for (const peer of peers) members.set(peer, version)
@@ -62,7 +64,7 @@ export function createMembers({ every }: { every: number }): Members {
       return isOver
     },
     count(version, others = []) {
-      for (const [peer, last] of members) if (version > last + ABSENT * every) members.delete(peer)
+      for (const [peer, last] of members) if (isGone(last, version)) members.delete(peer)
       return new Set([...members.keys(), ...others]).size
     },
     made(version) {

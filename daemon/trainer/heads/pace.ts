@@ -56,8 +56,8 @@ export function createPace({
       return movement || every * learningRate() * Math.sqrt(values)
     },
     made({ version, weights }) {
-      // After fewer steps, as far as so many would lead in one direction.
-      const times = every / Math.min(every, Math.max(1, version - (madeAt ?? version)))
+      // After fewer or more steps, as far as so many lead in one direction: after more, no farther than such steps on average.
+      const times = every / Math.max(1, version - (madeAt ?? version))
       movement = (from && times * distance(weights, from)) || movement
       from ??= new Float32Array(values)
       from.set(weights)

@@ -221,6 +221,32 @@ describe('joining', () => {
   })
 })
 
+describe('after a long time alone', () => {
+  /** It averaged with a, and then made 900 steps to 92 with nobody there. */
+  const alone = () => {
+    const exchange = asking(['a'])
+    exchange.take(head('a', 2))
+    joined(exchange)
+    exchange.answered('a')
+    exchange.make({ version: 904, weights: at(92) })
+    exchange.ask(['a'], at(92))
+    return exchange
+  }
+
+  test('a peer that has drifted apart is tried before it is joined', () => {
+    const exchange = alone()
+    exchange.take(head('a', 2))
+    expect(exchange.apart(() => false, { own: 8, foreign: 0 })).toMatchObject([{ author: 'a' }])
+  })
+
+  test('a head moves a node four times as far as four of its steps, not as all', () => {
+    const exchange = alone()
+    exchange.take(head('a', 2))
+    // Four of the 900 steps that lead from 2 to 92 lead 0.4 far.
+    close(joined(exchange, 92, 904).weights, 92 - (4 * 0.4) / 2)
+  })
+})
+
 describe('how many learn together', () => {
   test('is one more than the heads that come for each own one', () => {
     const exchange = asking()
