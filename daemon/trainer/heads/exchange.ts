@@ -87,7 +87,7 @@ export interface HeadExchange {
   ahead(learnt: Learnt): TriedHead | undefined
   /**
    * Heads to try before they are joined: of peers that are no members and far from this node, or of one suspect. Empty if
-   * there are none.
+   * there are none. Far is what own steps do not lead, or could not while there were none.
    */
   apart(isSuspect: (peer: string) => boolean, learnt: Learnt): TriedHead[]
   /** The share of each of these heads, if they were joined, among all nodes. */
@@ -125,26 +125,13 @@ const AHEAD = { times: 2, groups: 16 }
 export function createHeadExchange({ layout, every, ...options }: HeadExchangeOptions): HeadExchange {
   /** What rounding has lost so far. Made with the first head: a node alone needs no copies of its weights. */
   let lost: Vector | undefined
-  let start: Vector | undefined
-  const origin = (): Vector => {
-    start ??= options.origin()
-    return start
-  }
+  const contents = createContents(options.origin)
   const pace = createPace({ ...options, every, values: layout.size })
   /** By peer: what its answer is compared with. */
   let asked = new Map<string, Vector>()
   let waiting = new Map<string, Waiting>()
   let audited = new Map<string, AuditedWeights>()
-  /** The head that is looked at is unpacked into this. */
-  let room: Vector | undefined
-  const unpacked = (bytes: Uint8Array): Vector | undefined => {
-    room ??= new Float32Array(layout.size)
-    return unpackBeside(origin(), bytes, room)
-  }
-  const tried = ({ bytes, ...head }: Waiting): TriedHead => ({
-    ...head,
-    weights: unpackBeside(origin(), bytes)!,
-  })
+  const tried = ({ bytes, ...head }: Waiting): TriedHead => ({ ...head, weights: contents.copy(bytes)! })
   const members = createMembers({ every })
 
   return {
@@ -155,7 +142,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       pace.made({ version, weights })
       members.made(version)
       lost ??= new Float32Array(layout.size)
-      return packBeside(weights, origin(), lost)
+      return packBeside(weights, contents.origin(), lost)
     },
 
     ask(peers, weights) {
@@ -167,7 +154,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     take(head) {
       const beside = asked.get(head.author)
       if (!beside) return 'late'
-      const weights = unpacked(head.bytes)
+      const weights = contents.look(head.bytes)
       if (!weights) return 'malformed'
       const apart = distance(weights, beside)
       if (apart > ABSURD && apart > ABSURD * norm(beside)) return 'malformed'
@@ -197,14 +184,15 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     },
 
     apart(isSuspect, learnt) {
+      const age = pace.madeAt ?? 0
       const strangers = [...waiting.values()].filter(
-        (head) => pace.movement > 0 && !members.has(head.author, pace.madeAt!) && !isAhead(learnt, head),
+        (head) => !members.has(head.author, age) && !isAhead(learnt, head),
       )
       const suspect = strangers.find(({ author }) => isSuspect(author))
       if (suspect) return [tried(suspect)]
       // Of nodes that begin together, one is easily a few steps ahead, and the first steps are the smallest.
-      if (members.age(pace.madeAt!) < every) return []
-      return strangers.filter(({ apart }) => apart > FARTHEST * pace.movement).map(tried)
+      if (age < every) return []
+      return strangers.filter(({ apart }) => apart > FARTHEST * pace.reach).map(tried)
     },
 
     share: (version, heads) => 1 / (1 + members.count(version, heads.map(authorOf))),
@@ -225,13 +213,13 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       members.admit(heads.map(authorOf), version)
       // What strangers say of their work counts for nothing.
       const all = [
-        ...heads.map((head) => ({ ...head, weights: () => unpacked(head.bytes)! })),
+        ...heads.map((head) => ({ ...head, weights: () => contents.look(head.bytes)! })),
         ...strangers.map((one) => ({ ...one, own: 0, weights: () => one.weights })),
       ]
       const nodes = 1 + members.count(version) + Math.min(1, strangers.length)
       const joined = join(weights, all, { nodes, farthest: FARTHEST * pace.reach })
       const strays = heads.filter(({ author }, i) => members.strays(author, joined.added[i]!))
-      room = undefined
+      contents.close()
       pace.joined({ before: weights, after: joined.weights })
       return { ...toldOf(all, joined), strays: strays.map(authorOf) }
     },
@@ -242,6 +230,29 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       audited = new Map()
       pace.reset()
       lost = undefined
+    },
+  }
+}
+
+/** What heads stand for, beside the values that all nodes began with. */
+function createContents(originOf: () => Vector) {
+  let start: Vector | undefined
+  /** The head that is looked at is unpacked into this. */
+  let room: Vector | undefined
+  const origin = (): Vector => {
+    start ??= originOf()
+    return start
+  }
+  return {
+    origin,
+    copy: (bytes: Uint8Array) => unpackBeside(origin(), bytes),
+    /** Valid until another head is looked at. */
+    look(bytes: Uint8Array): Vector | undefined {
+      room ??= new Float32Array(origin().length)
+      return unpackBeside(origin(), bytes, room)
+    },
+    close() {
+      room = undefined
     },
   }
 }

@@ -12,8 +12,6 @@ export interface Members {
   count(version: number, others?: readonly string[]): number
   /** This node made a head. */
   made(version: number): void
-  /** Steps since this node's first head. */
-  age(version: number): number
   /** See HeadExchange.nodesAt. */
   nodesAt(version: number): number
 }
@@ -40,10 +38,8 @@ export function createMembers({ every }: { every: number }): Members {
   /** By member: heads in a row that were too far away and came little nearer, and where the last one was. */
   const far = new Map<string, { times: number; apart: number }>()
   const isGone = (last: number, version: number): boolean => version > last + ABSENT * every
-  const age = (version: number): number => version - (first ?? version)
   return {
     has: (peer, version) => members.has(peer) && !isGone(members.get(peer)!, version),
-    age,
     admit(peers, version) {
       for (const peer of peers) members.set(peer, version)
       joins = [...joins, ...peers.map((peer) => ({ peer, at: version }))].filter(
@@ -71,7 +67,7 @@ export function createMembers({ every }: { every: number }): Members {
       first ??= version
     },
     nodesAt(version) {
-      const window = Math.min(LATELY * every, Math.max(every, age(version)))
+      const window = Math.min(LATELY * every, Math.max(every, version - (first ?? version)))
       const lately = Map.groupBy(
         joins.filter(({ at }) => at > version - window),
         ({ peer }) => peer,

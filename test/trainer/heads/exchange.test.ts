@@ -196,16 +196,6 @@ describe('joining', () => {
     expect(strays.flat()).toEqual([])
   })
 
-  test('a node that has made no step yet joins nothing', () => {
-    const exchange = create()
-    exchange.make({ version: 0, weights: at(1) })
-    exchange.ask(['a'], at(1))
-    exchange.take(head('a', 1001))
-    const { weights, heads } = joined(exchange, 1, 0)
-    close(weights, 1)
-    expect(heads).toEqual([])
-  })
-
   test('only the newest head of a peer counts', () => {
     const exchange = asking()
     exchange.take(head('a', 100))
@@ -218,6 +208,44 @@ describe('joining', () => {
     exchange.take(head('a', 3))
     joined(exchange)
     expect(exchange.isReady).toBe(false)
+  })
+})
+
+describe('at the first meeting', () => {
+  const meeting = (version: number, value: number) => {
+    const exchange = create()
+    exchange.make({ version, weights: at(1) })
+    exchange.ask(['a'], at(1))
+    exchange.take(head('a', value))
+    return exchange
+  }
+  const tried = (exchange: ReturnType<typeof create>, isSuspect = false) =>
+    exchange.apart(() => isSuspect, { own: 8, foreign: 0 }).map(({ author }) => author)
+
+  test('a peer that is suspect is tried', () => {
+    expect(tried(meeting(100, 1.001), true)).toEqual(['a'])
+  })
+
+  test('a peer that is suspect is tried by a node without a step, too', () => {
+    expect(tried(meeting(0, 1.001), true)).toEqual(['a'])
+  })
+
+  test('a peer that is farther away than steps of this node could lead is tried', () => {
+    expect(tried(meeting(100, 5))).toEqual(['a'])
+  })
+
+  test('a peer that is near is joined at once', () => {
+    expect(tried(meeting(100, 1.004))).toEqual([])
+  })
+
+  test('a peer with which the node begins is joined at once, wherever it is', () => {
+    expect(tried(meeting(3, 5))).toEqual([])
+  })
+
+  test('a peer that is far from a node of some steps is tried, though that has just made its first heads', () => {
+    const exchange = meeting(4, 101)
+    exchange.make({ version: 5, weights: at(1.25) })
+    expect(tried(exchange)).toEqual(['a'])
   })
 })
 
@@ -291,6 +319,10 @@ describe('refused', () => {
     })
     exchange.ask(['a'], at(3e38))
     expect(exchange.take({ ...head('a', 3), bytes: pack(at(3e38)) })).toBe('malformed')
+  })
+
+  test('a head that is absurdly far away', () => {
+    expect(asking(['a'], 1).take(head('a', 1001))).toBe('malformed')
   })
 
   test('a head that was not asked for', () => {

@@ -142,14 +142,13 @@ function play(
     await settle()
     await settle()
   }
-  /** Steps of its own that lead from 1 to a value, from one head to the next. The peer's first head is of no use. */
+  /** Steps of its own that lead from 1 to a value, from one head to the next. The peer has no head before. */
   const step = async (value: number) => {
     const [peer] = Object.values(peers)
-    const kept = { ...peer! }
-    Object.assign(peer!, { bytes: new Uint8Array(3), value: -1 })
+    peer!.isSilent = true
     await heads.exchange()
     for (let i = 0; i < 20; i++) await Promise.resolve()
-    Object.assign(peer!, { bytes: undefined, ...kept })
+    peer!.isSilent = false
     state.weights = filled(value)
     state.version += 4
   }
@@ -457,6 +456,24 @@ describe('a node that starts again', () => {
     await heads.exchange()
     await settle()
     expect(state.lines).toEqual([])
+  })
+
+  test('tries a peer that did harm before, without a step of its own since', async () => {
+    const probation = createProbation()
+    probation.suspect(['a'])
+    const { heads, state, settle } = play({ a: { value: 1.001, own: 0 } }, { probation })
+    state.version = 100
+    await heads.exchange()
+    await settle()
+    expect(heads.info()).toMatchObject({ trial: { how: 'merged', peers: ['a'] } })
+  })
+
+  test('tries a peer that has drifted apart meanwhile', async () => {
+    const { heads, state, settle } = play({ a: { value: 20, own: 0 } })
+    state.version = 100
+    await heads.exchange()
+    await settle()
+    expect(heads.info()).toMatchObject({ trial: { how: 'merged', peers: ['a'] } })
   })
 
   test('forgets it with the weights that a roll-back takes away', async () => {
