@@ -104,7 +104,9 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const partners = createPartners({ now })
   partners.restore(parts.joined)
   const watch = createHeadWatch()
-  const isOut = (peer: string): boolean => probation.isOut(peer, policy.reference().version)
+  // Suspects return by a trial.
+  const isOut = (peer: string): boolean =>
+    probation.isOut(peer, policy.reference().version) || (probation.isSuspect(peer) && !parts.canTry())
   const asking = createAsking({ size: exchange.size, lineage: policy.lineage }, { ...parts, isOut })
   const here = (): Partner[] => partners.list().filter(({ author }) => !isOut(author))
   const tellReceipts = async (added: readonly AddedHead[]): Promise<void> =>
@@ -177,12 +179,14 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     const joined = exchange.join({ version, weights: await weights(), learnt: behind() })
     if (joined.heads.length > 0) await policy.replace(toWeights(layout, joined.weights))
     partners.joined(joined.heads, version)
-    probation.suspect(joined.strays)
+    // A node that cannot try their weights would never take them again.
+    if (parts.canTry()) probation.suspect(joined.strays)
     await tellReceipts(joined.added)
     return joined.weights
   }
 
   const takeWhatCame = async (): Promise<Vector | undefined> => {
+    if (!parts.canTry()) return join()
     const ahead = exchange.ahead(behind())
     const apart = ahead ? [] : exchange.apart(probation.isSuspect, behind())
     if (!ahead && apart.length === 0) return join()

@@ -50,6 +50,8 @@ export function openHeads(
     mayTeach: () => hasTeacher && settings().swarm.weights === 'teach',
     isTrusted: (peer) => (swarm()?.isPrivate ?? false) || vouchesFor(settings().swarm.trust, peer),
     learnt: () => ({ own: trainedOn.info.trainedOwn, foreign: trainedOn.info.trainedForeign }),
+    // Questions of agents, environments and conversations are not known beforehand.
+    canTry: () => tasks.chosen.length > 0,
     partsOf(samples) {
       const { rollout, eval: held } = settings()
       const round = rollout.groups_per_round * rollout.group_size

@@ -27,6 +27,8 @@ import { addDifference, type Layout, toVector, toWeights, type Vector } from '..
 
 export interface TrialParts {
   policy: Pick<LivePolicy, 'trainer' | 'replace' | 'reference' | 'under'>
+  /** Whether there are held-out questions. Without them nothing can be tried. */
+  canTry(): boolean
   /** In how many parts the held-out questions are answered so often, each about as costly as a round of rollouts. */
   partsOf(samples: number): number
   /** The rewards of a model's answers to one part of the held-out questions, the same questions each time. */

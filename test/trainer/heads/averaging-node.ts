@@ -86,6 +86,7 @@ export async function startNode(
       isTrusted: () => true,
     },
     ...{ learnt: () => ({ own: 0, foreign: 0 }), tasks: () => [], phases: NO_PHASES },
+    canTry: () => true,
     partsOf: () => 1,
     answer: () => Promise.reject(new Error('nothing is tried here')),
     ...{ record() {}, alarm() {}, wake() {}, log() {} },

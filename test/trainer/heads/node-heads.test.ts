@@ -37,9 +37,11 @@ function play(
     probation?: Probation
     parts?: number
     mostPerHour?: number
+    canTry?: boolean
   } = {},
 ) {
   const { accuracy = (value) => value / 100, trusts = true, teaches = false, parts = 1 } = options
+  const { canTry = true } = options
   const state = {
     weights: filled(1),
     version: 0,
@@ -62,6 +64,7 @@ function play(
   }
   /** So many rewards as have this mean, nearly. */
   const answer: HeadsParts['answer'] = async (_part, model) => {
+    if (!canTry) throw new Error('there is no question')
     const right = Math.round(1000 * accuracy((model as unknown as { value: number }).value))
     const rewards = Array.from({ length: 1000 }, (_, i) => (i < right ? 1 : 0))
     return [{ task: 'sums', questions: 1000 / parts, rewards }]
@@ -107,6 +110,7 @@ function play(
     mustWait: () => false,
     isTrusted: () => trusts,
     learnt: () => ({ own: state.own, foreign: 0 }),
+    canTry: () => canTry,
     partsOf: () => parts,
     answer,
     record: ({ accuracy: found }) => void state.recorded.push(found),
@@ -404,6 +408,52 @@ describe('a peer that has drifted apart, as by other tasks,', () => {
     await heads.exchange()
     await settle()
     expect(state.lines.filter((line) => line.startsWith('merged'))).toHaveLength(1)
+  })
+})
+
+describe('a node without questions to try weights on', () => {
+  const canTry = false
+
+  test('averages with a peer that is far ahead', async () => {
+    const { heads, state, settle } = play({ a: { value: 30, own: 500 } }, { canTry })
+    await heads.exchange()
+    await settle()
+    expect(firstOf(state.weights)).toBeGreaterThan(1)
+    expect(heads.isJoined('a')).toBe(true)
+    expect(heads.info()?.trial).toBeUndefined()
+  })
+
+  test('averages with a peer that has drifted apart, no farther than its own steps allow', async () => {
+    const { heads, state, settle, step } = play({ a: { value: 20, own: 0 } }, { canTry })
+    await step(2)
+    await heads.exchange()
+    await settle()
+    expect(firstOf(state.weights)).toBeCloseTo(2 + 4 / 2, 3)
+  })
+
+  test('takes no weights of a peer that did harm, however long ago', async () => {
+    const probation = createProbation()
+    probation.suspect(['a'])
+    const peers = { a: { value: 3, own: 0 }, b: { value: 3, own: 0 } }
+    const { heads, state, settle } = play(peers, { canTry, probation })
+    state.version = 1000
+    await heads.exchange()
+    await settle()
+    expect(heads.info()).toMatchObject({ out: ['a'], peers: [{ peer: 'b' }] })
+  })
+
+  test('goes on to average with a peer that stays too far away', async () => {
+    const peers = { a: { value: 20, own: 0 } }
+    const { heads, state, settle, step } = play(peers, { canTry })
+    await step(2)
+    for (let i = 0; i < 5; i++) {
+      await heads.exchange()
+      await settle()
+      peers.a.value += 10
+      state.version += 4
+      state.weights = filled(firstOf(state.weights) + 1)
+    }
+    expect(heads.info()).toMatchObject({ out: [], peers: [{ peer: 'a', isClipped: true }] })
   })
 })
 
