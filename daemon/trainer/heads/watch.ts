@@ -49,7 +49,7 @@ export function createHeadWatch(): HeadWatch {
       if (now.count < LEAST) return undefined
       const { low, high } = meanInterval(withDoubt(now), 0, DOUBT)
       const known = good && levelOf(good.seen)
-      const least = known && KEPT * (known.mean - known.error)
+      const least = known && leastOf(known)
       if (known && high < least!) {
         level.now = noPairs()
         const [from, to] = [good!.seen, now].map(({ x, count }) => (x / count).toFixed(3))
@@ -66,6 +66,12 @@ export function createHeadWatch(): HeadWatch {
       levels = new Map()
     },
   }
+}
+
+/** What a task may fall to. Agents' rewards may be below zero. */
+function leastOf({ mean, error }: ReturnType<typeof levelOf>): number {
+  const level = mean - error
+  return level - (1 - KEPT) * Math.abs(level)
 }
 
 /** With a group that is all right and one that is all wrong: groups without a right answer are no proof that none comes. */

@@ -46,6 +46,22 @@ test('a level that stays is no harm where most groups have no right answer', () 
   expect(alarms).toEqual([])
 })
 
+/** Groups whose rewards are penalties, as an agent may give them: whether one of so many is an alarm. */
+const hasPenaltyAlarm = (seed: number, means: readonly number[]): boolean => {
+  const [watch, random] = [createHeadWatch(), randomStream(seed, 'penalties')]
+  return means
+    .flatMap((mean) => Array.from({ length: 1500 }, () => mean))
+    .some((mean, i) => watch.ownGroup('an agent', mean * (0.5 + random()), i))
+}
+
+test('a level below zero that stays is no harm', () => {
+  expect(SEEDS.filter((seed) => hasPenaltyAlarm(seed, [-5]))).toEqual([])
+})
+
+test('a fall of a level below zero is noticed', () => {
+  expect(SEEDS.filter((seed) => !hasPenaltyAlarm(seed, [-5, -7]))).toEqual([])
+})
+
 test('a task whose few right answers stop is noticed within 400 groups', () => {
   const found = SEEDS.map((seed) => {
     const { play } = watchOver(seed)
