@@ -19,6 +19,7 @@ import { draftOf, type Swarm } from '../swarm/index.ts'
 import type { TrainingRecord } from '../trainer/checkpoints/training-record.ts'
 import { runTrainLoop } from '../trainer/loop.ts'
 import type { NodeHeads } from './heads/heads.ts'
+import { takeOwnGroup } from './own-groups.ts'
 
 interface LoopsOptions {
   settings(): Config
@@ -111,11 +112,7 @@ export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsP
       isThrownAway: core.isThrownAway,
       roundRandom: () => randomStream(seed, `round/${parts.nextRound()}`),
       async onGroup(group) {
-        journal.group(group, 'own')
-        const { isShared } = core.onOwnGroup(group)
-        parts.heads.ownGroup(group)
-        // Wakes the train loop even if the group is not used, since a guard may have acted.
-        changed.wake()
+        const { isShared } = takeOwnGroup(group, { journal, core, heads: parts.heads, changed })
         if (isShared && swarm && parts.heads.isRead()) await publish(group, { swarm, journal })
       },
       onRound(round) {

@@ -8,6 +8,7 @@ import { openAgents } from '../agents.ts'
 import { openAgain, openKept } from '../kept.ts'
 import { startLoops } from '../loops.ts'
 import { openNetwork } from '../network.ts'
+import { takeOwnGroup } from '../own-groups.ts'
 import { openNodeServing } from '../policy/serving.ts'
 import { openAuditRounds } from './audits.ts'
 import type { NodeContext } from './context.ts'
@@ -46,9 +47,7 @@ export async function startWork(context: NodeContext, parts: Parts) {
   closers.add(restTimer.close)
   const audits = openAuditRounds(context, parts)
   const onGroup = async (group: Group): Promise<void> => {
-    journal.group(group, 'own')
-    core.onOwnGroup(group)
-    changed.wake()
+    takeOwnGroup(group, { journal, core, heads, changed })
     await pool.flush()
   }
   const conversations = await openKept(
