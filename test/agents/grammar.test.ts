@@ -127,6 +127,53 @@ describe('a schema', () => {
     expect(no.filter((text) => allows(grammar, text))).toEqual([])
   })
 
+  it('of the format date allows every day that the calendar has, and no other', () => {
+    const grammar = ofSchema({ format: 'date' })
+    const two = (value: number): string => String(value).padStart(2, '0')
+    for (const year of [1900, 2000, 2023, 2024, 2100])
+      for (let month = 0; month <= 13; month++)
+        for (let day = 0; day <= 32; day++) {
+          const text = `${year}-${two(month)}-${two(day)}`
+          const time = Date.parse(`${text}T00:00:00Z`)
+          const isDay = !Number.isNaN(time) && new Date(time).toISOString().startsWith(text)
+          expect(allows(grammar, `"${text}"`), text).toBe(isDay)
+        }
+  })
+
+  it('of the format date-time allows the last day of a month at any time and offset', () => {
+    const grammar = ofSchema({ format: 'date-time' })
+    const yes = ['2024-03-31T23:59:59Z', '2024-02-29T00:00:00.123456+05:30', '2023-12-31T12:00:00-08:00']
+    const no = ['2023-02-29T00:00:00Z', '2024-03-31', '2024-03-31T24:00:00Z', '2024-03-31T23:59:59+24:00']
+    expect(yes.filter((text) => !allows(grammar, `"${text}"`))).toEqual([])
+    expect(no.filter((text) => allows(grammar, `"${text}"`))).toEqual([])
+  })
+
+  it.each([
+    'http://localhost:11434',
+    'https://example.com:65535/',
+    'https://example.com/a%20b/c//d',
+    `https://example.com/${'a-long-name-'.repeat(4)}`,
+    "https://example.com/~me/a(b);c=1,2!$&'*+@:x",
+    'https://example.com?q=1',
+    'https://example.com/search?q=a%26b&to=/x?y#part-2/?',
+    'https://example.com#top',
+  ])('of the format uri allows %s', (url) => {
+    expect(allows(ofSchema({ format: 'uri' }), JSON.stringify(url))).toBe(true)
+  })
+
+  it.each([
+    'https://example.com:65536',
+    'https://example.com:',
+    'https://example.com/a b',
+    'https://example.com/%2',
+    'https://example.com/%zz',
+    'https://example.com/#a#b',
+    'https://example.com/[a]',
+    'example.com/a',
+  ])('of the format uri does not allow %s', (url) => {
+    expect(allows(ofSchema({ format: 'uri' }), JSON.stringify(url))).toBe(false)
+  })
+
   it.each<[string, unknown]>([
     ['"not" at #', { not: {} }],
     ['"uniqueItems" at #/properties/a', { properties: { a: { type: 'array', uniqueItems: true } } }],

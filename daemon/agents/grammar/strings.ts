@@ -103,11 +103,20 @@ function overlap(from: number, to: number, low: number, high: number): Range[] {
   return range[0] <= range[1] ? [range] : []
 }
 
-const DATE = '\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\\d|2[0-8])'
+/** A month and a day that every year has. */
+const DAY =
+  '(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))'
+const LEAP_YEAR = '(?:\\d\\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)'
+const DATE = `(?:\\d{4}-${DAY}|${LEAP_YEAR}-02-29)`
 const TIME = '(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,6})?(?:Z|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)'
 const BYTE = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,40}[A-Za-z0-9])?'
-/** Some of what the format allows, and nothing else: no 29th of a month, no leap second. */
+const PORT = '(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d\\d|655[0-2]\\d|6553[0-5])'
+/** What a path holds as it is; a query and a fragment hold question marks, too. */
+const URL_TEXT = "A-Za-z0-9._~!$&'()*+,;=:@/-"
+const PATH = `(?:[${URL_TEXT}]|%[0-9A-Fa-f]{2})*`
+const QUERY = `(?:[?${URL_TEXT}]|%[0-9A-Fa-f]{2})*`
+/** Some of what the format allows, and nothing else: no leap second, and of the URIs those of the web. */
 const FORMATS: Readonly<Record<string, string>> = {
   date: DATE,
   time: TIME,
@@ -116,7 +125,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   ipv4: `${BYTE}(?:\\.${BYTE}){3}`,
   hostname: `${LABEL}(?:\\.${LABEL}){0,4}`,
   email: `[A-Za-z0-9_+-]{1,24}(?:\\.[A-Za-z0-9_+-]{1,24}){0,2}@${LABEL}(?:\\.${LABEL}){1,3}`,
-  uri: `https?://${LABEL}(?:\\.${LABEL}){0,4}(?:/[A-Za-z0-9_.~-]{0,40}){0,6}`,
+  uri: `https?://${LABEL}(?:\\.${LABEL}){0,4}(?::${PORT})?(?:/${PATH})?(?:[?]${QUERY})?(?:#${QUERY})?`,
 }
 
 /** A string of a format; undefined if the format is not known: then it is a remark, as for validators. */
