@@ -225,6 +225,39 @@ describe('a schema', () => {
       expect(allows(grammar, String(value)), String(value)).toBe(value >= minimum && value <= maximum)
   })
 
+  it.each<[string, unknown, string]>([
+    ['of an integer', { type: 'integer' }, '1234567890123456'],
+    ['of a negative integer', { type: 'integer' }, '-1234567890123456'],
+    ['of a time in nanoseconds', { type: 'integer', minimum: 0 }, '1767225600123456789'],
+    ['of 32 digits', { type: 'integer', minimum: -5 }, '9'.repeat(32)],
+    ['above a bound of many digits', { type: 'integer', minimum: 1e16 }, '123456789012345678'],
+    ['below an upper bound', { type: 'integer', maximum: 9 }, '-1234567890123456'],
+    [
+      'up to an upper bound of many digits',
+      parseExactly('{"type":"integer","maximum":9007199254740993}'),
+      '9007199254740992',
+    ],
+    ['before a fraction', { type: 'number', minimum: 0.5 }, '1234567890123456.25'],
+    ['after the point', { type: 'number' }, '0.30000000000000004'],
+    ['in any object', { type: 'object' }, '{"order":1234567890123456}'],
+  ])('keeps all digits %s', (_, schema, text) => {
+    expect(allows(ofSchema(schema), text)).toBe(true)
+  })
+
+  it.each<[string, unknown, string]>([
+    ['below a lower bound', { type: 'integer', minimum: 1e16 }, '9999999999999999'],
+    ['of more digits than an upper bound', { type: 'integer', maximum: 99 }, '1234567890123456'],
+    ['that begins with zero', { type: 'integer', minimum: 0 }, '01234567890123456'],
+    [
+      'above an upper bound of many digits',
+      parseExactly('{"type":"integer","maximum":9007199254740993}'),
+      '9007199254740994',
+    ],
+    ['that a double takes for an excluded bound', { exclusiveMinimum: 1 }, '1.00000000000000001'],
+  ])('allows no number %s', (_, schema, text) => {
+    expect(allows(ofSchema(schema), text)).toBe(false)
+  })
+
   it('allows exactly the decimal numbers within its bounds', () => {
     const grammar = ofSchema({ type: 'number', exclusiveMinimum: -0.55, maximum: 12.3 })
     for (let tenth = -200; tenth <= 200; tenth++)
@@ -281,6 +314,16 @@ describe('tool calls', () => {
     const any = of({ begun: {} })
     expect(allows(any, `go", "arguments": {}}\n</tool_call>\n${look}`)).toBe(true)
     expect(allows(any, 'run", "arguments": {}}\n</tool_call>')).toBe(false)
+  })
+
+  it('keep all digits of a number', () => {
+    const grammar = of({ begun: { name: 'look' }, isSingle: true })
+    expect(allows(grammar, '{"at":1234567890123456}}\n</tool_call>')).toBe(true)
+  })
+
+  it('keep all digits of a number that the tool does not describe', () => {
+    const grammar = of({ begun: { name: 'go' }, isSingle: true })
+    expect(allows(grammar, '{"to":[1234567890123456]}}\n</tool_call>')).toBe(true)
   })
 
   it('stand in text as their tools describe them', () => {

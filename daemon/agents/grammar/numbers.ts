@@ -2,8 +2,10 @@
 
 import { characters, either, never, optional, type Part, repeated, sequence, text } from './parts.ts'
 
-/** Most digits before and after the point: as many as a double keeps. */
-const MAX_DIGITS = 15
+/** Most digits before the point, and after it. More than a double keeps: numbers stay as they are written. */
+const MAX_DIGITS = 32
+/** Most digits of a number that is compared with a bound and has a fraction: as many as a double keeps. */
+const MAX_COMPARED = 15
 const digits = (least: number, most: number): Part => repeated(digit('0', '9'), least, most)
 const digit = (low: string, high: string): Part => characters([[low.charCodeAt(0), high.charCodeAt(0)]])
 
@@ -66,7 +68,7 @@ function plain(value: number): string {
   return value.toFixed(Math.min(100, -Number(power) + mantissa!.length))
 }
 
-/** Sizes from a bound up to another. Zero only where `withZero`, or where the range begins above it. */
+/** Sizes from a bound up to another, or to any. Zero only where `withZero`, or where the range begins above it. */
 function sizes(
   { isWhole, from, to }: { isWhole: boolean; from: Bound; to?: Bound | undefined },
   withZero: boolean,
@@ -74,16 +76,21 @@ function sizes(
   if (to && to.value < from.value) return never
   const low = decimalOf(from.value)
   const high = to && decimalOf(to.value)
-  const most = high ? high.before.length : MAX_DIGITS
+  const shortest = low.before.length
   const excludesLow = from.isExcluded || (from.value === 0 && !withZero)
   const parts: Part[] = []
-  for (let length = low.before.length; length <= Math.max(most, low.before.length); length++)
+  for (let length = shortest; length <= (high ?? low).before.length; length++)
     parts.push(
       ofLength(length, {
         isWhole,
-        ...(length === low.before.length ? { low, excludesLow } : {}),
+        ...(length === shortest ? { low, excludesLow } : {}),
         ...(high && length === high.before.length ? { high, excludesHigh: to.isExcluded } : {}),
       }),
+    )
+  // Above all numbers that have as many digits as the lower bound.
+  if (!high && shortest < MAX_DIGITS)
+    parts.push(
+      sequence(digit('1', '9'), digits(shortest, MAX_DIGITS - 1), ...(isWhole ? [] : [optional(fraction)])),
     )
   return either(...parts)
 }
@@ -102,10 +109,10 @@ interface Range {
  */
 function ofLength(length: number, { isWhole, low, excludesLow, high, excludesHigh }: Range): Part {
   const digitsOf = ({ before, after }: Decimal): string =>
-    isWhole ? before : before + after.padEnd(MAX_DIGITS, '0')
+    isWhole ? before : before + after.padEnd(MAX_COMPARED, '0')
   const [lows, highs] = [low && digitsOf(low), high && digitsOf(high)]
   // Numbers of so many digits are told apart by a double, so none is rounded to a bound that is excluded.
-  const most = isWhole ? length : Math.max(length, MAX_DIGITS)
+  const most = isWhole ? length : Math.max(length, MAX_COMPARED)
   /** A whole number may not be a bound that has more digits after the point: it is below such a lower bound. */
   const hasRest = (one: Decimal | undefined): boolean => one !== undefined && /[1-9]/.test(one.after)
   return (build, from, to) => {
