@@ -354,6 +354,12 @@ describe('tool calls', () => {
   })
 })
 
+it('the form of a string of up to 20,000 characters is built within 3 s of processor time', () => {
+  const before = process.cpuUsage()
+  ofSchema({ type: 'string', maxLength: 20_000 })
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(3)
+})
+
 it('characters are the ranges of bytes that UTF-8 has for them', () => {
   const random = uniform(7)
   for (let i = 0; i < 200; i++) {

@@ -195,7 +195,7 @@ export function grammarOf(part: Part): Grammar {
   for (let next = open.pop(); next; next = open.pop()) next()
   const rules = new Map([...ruleOf.values()].map((one) => [one.start, one.end]))
   const ends = new Set([end, ...rules.values()])
-  const kept = productive(moves, { ends, rules })
+  const kept = productive(moves, ends)
   if (!kept.has(start)) throw invalid('no answer fits the form that is asked for')
   requireProgress(moves, { kept, rules })
   return tablesOf(moves, { start, ends, kept })
@@ -204,18 +204,15 @@ export function grammarOf(part: Part): Grammar {
 type Moves = readonly (readonly Edge[])[]
 
 /** The states from which the end of their rule can be reached. */
-function productive(
-  moves: Moves,
-  { ends, rules }: { ends: ReadonlySet<number>; rules: ReadonlyMap<number, number> },
-): Set<number> {
+function productive(moves: Moves, ends: ReadonlySet<number>): Set<number> {
   const kept = new Set(ends)
   const before: number[][] = moves.map(() => [])
-  /** Moves that call a rule wait until the rule is known to end. */
-  const callers = new Map([...rules.keys()].map((start): [number, number[][]] => [start, []]))
+  /** Moves that call a rule wait both for where the rule begins and for where it goes on after the call. */
+  const waiting: { from: number; needs: number[] }[][] = moves.map(() => [])
   for (const [from, edges] of moves.entries())
     for (const { low, high, to } of edges)
-      if (low === CALL) callers.get(high)!.push([from, to])
-      else before[to]!.push(from)
+      if (low !== CALL) before[to]!.push(from)
+      else for (const state of [high, to]) waiting[state]!.push({ from, needs: [high, to] })
   const open = [...ends]
   const keep = (state: number): void => {
     if (kept.has(state)) return
@@ -224,9 +221,7 @@ function productive(
   }
   for (let state = open.pop(); state !== undefined; state = open.pop()) {
     for (const from of before[state]!) keep(from)
-    for (const [start, places] of callers)
-      for (const [from, to] of places)
-        if (kept.has(start) && kept.has(to!) && (to === state || start === state)) keep(from!)
+    for (const { from, needs } of waiting[state]!) if (needs.every((one) => kept.has(one))) keep(from)
   }
   return kept
 }
