@@ -16,6 +16,7 @@ import type { Pool } from '../store/pool/pool.ts'
 import { type Clock, type Identity, openSwarm, type Swarm } from '../swarm/index.ts'
 import { swarmOptions } from '../wiring/swarm-config.ts'
 import type { Closers } from './begin.ts'
+import { vouchesFor } from './core.ts'
 import { openPeerStore } from './home/peer-store.ts'
 
 interface NetworkOptions {
@@ -85,6 +86,7 @@ export async function openNetwork(
         journal.group(group, 'foreign')
       },
       isJoined,
+      isTrusted: (peer) => vouchesFor(settings().swarm.trust, peer),
       onAccusation,
       hasWritten: pool.hasSeen,
       isUnknown: (author) => core.learner.isUnknown(author),

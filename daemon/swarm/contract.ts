@@ -79,6 +79,8 @@ export interface SwarmParts {
   isUnknown?: ((author: string) => boolean) | undefined
   /** Whether this node averages an author's weights: its groups are then forwarded, not verified. Default: none. */
   isJoined?: ((author: string) => boolean) | undefined
+  /** Whether the user vouches for a peer; members of a private swarm are trusted anyway. Default: none. */
+  isTrusted?: ((peer: string) => boolean) | undefined
   /** A peer accuses another of a forged step; nothing was checked yet but the signature. Must return quickly. */
   onAccusation?: ((accusation: Accusation) => void) | undefined
   /** Must return quickly; if it throws, the error is logged. */

@@ -41,6 +41,7 @@ interface ExchangeParts
     | 'isUnknown'
     | 'isJoined'
     | 'onAccusation'
+    | 'isTrusted'
   > {
   identity: Pick<SwarmParts['identity'], 'peerId' | 'signer'>
   gossip: Gossip
@@ -178,7 +179,8 @@ export function createExchange(options: ExchangeOptions, parts: ExchangeParts) {
     isNear: parts.isNear ?? (() => false),
     onLie: (peer) => reputation.offend(peer, 'reject'),
   }
-  const heads = createHeads({ mostPerHour: options.headBytesPerHour }, weighing)
+  const isTrusted = parts.isTrusted ?? (() => false)
+  const heads = createHeads({ mostPerHour: options.headBytesPerHour }, { ...weighing, isTrusted })
   const receipts = createReceipts({ mostPerHour: options.headBytesPerHour }, weighing)
 
   /** When this node, having had no peers, last met one, and when it had last received a group before that. */

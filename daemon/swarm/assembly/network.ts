@@ -67,6 +67,7 @@ export function makeExchange(options: SwarmOptions, made: Assembled, parts: Asse
       made.libp2p
         .getConnections(peerIdFromString(peer))
         .some(({ limits, remoteAddr }) => limits === undefined && isPrivate(remoteAddr)),
+    isTrusted: (peer) => options.psk !== undefined || parts.isTrusted?.(peer) === true,
     isBehind: () => made.bandwidth.isBehind,
     onClock: (trouble) => (trouble === undefined ? notices.over('clock') : notices.clockOff(trouble)),
     onImpostor: () => notices.impostor(),

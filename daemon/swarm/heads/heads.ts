@@ -70,7 +70,7 @@ export interface Heads {
   blame(peer: string): void
   /** Since the start. */
   readonly bytes: { in: number; out: number }
-  /** Heads that were not fetched since the start, because the limit for this hour was used up. */
+  /** Heads that were not fetched, or not sent to a trusted peer, since the start, because the limit was used up. */
   readonly held: number
 }
 

@@ -7,6 +7,8 @@ import { createHourlyBytes } from './hourly-bytes.ts'
 import { createWhole } from './whole.ts'
 
 const NOTHING = () => {}
+/** All peers that are not trusted get so much of the limit at most, together: there may be any number of them. */
+const STRANGERS_SHARE = 1 / 4
 
 export interface TransfersOptions {
   protocol: string
@@ -21,6 +23,8 @@ export interface TransfersOptions {
 export interface TransferParts extends FillParts {
   /** True for peers on this machine or this local network, whose bytes no limit counts. */
   isNear(peer: string): boolean
+  /** Members of a private swarm, and peers that the user vouches for. Default: all peers alike. */
+  isTrusted?(peer: string): boolean
   /** The peer answered with something other than what was asked for. */
   onLie(peer: string): void
 }
@@ -38,7 +42,7 @@ export interface Transfers {
   failed(peer: string, error: unknown): void
   /** Since the start. */
   readonly bytes: { in: number; out: number }
-  /** What was not fetched since the start, because the limit for this hour was used up. */
+  /** What was not fetched, or not sent to a trusted peer, since the start, because the limit for this hour was used up. */
   readonly held: number
 }
 
@@ -46,11 +50,9 @@ export function createTransfers(
   { protocol, fetchMs, mostPerHour, signal }: TransfersOptions,
   parts: TransferParts,
 ): Transfers {
-  const { clock, log } = parts
-  const limits = {
-    in: createHourlyBytes({ most: mostPerHour }, { clock }),
-    out: createHourlyBytes({ most: mostPerHour }, { clock }),
-  }
+  const { clock, log, isTrusted = () => true } = parts
+  const takeIn = createHourlyBytes({ most: mostPerHour }, { clock }).take
+  const takeOut = createOutLimit({ mostPerHour, isTrusted }, parts)
   const bytes = { in: 0, out: 0 }
   let held = 0
 
@@ -70,8 +72,12 @@ export function createTransfers(
     *send(whole, from, peer) {
       let at = from * HEAD_CHUNK_BYTES
       if (at >= whole.length) return false
-      const giveBack = parts.isNear(peer) ? NOTHING : limits.out.take(whole.length - at)
-      if (!giveBack) return false
+      const giveBack = takeOut(whole.length - at, peer)
+      if (!giveBack) {
+        // Strangers could raise the count as they like.
+        if (isTrusted(peer)) held++
+        return false
+      }
       try {
         while (at < whole.length) {
           const chunk = whole.subarray(at, at + HEAD_CHUNK_BYTES)
@@ -86,7 +92,7 @@ export function createTransfers(
     },
 
     async fetch(peer, { hash, size, question }, onProgress) {
-      const giveBack = parts.isNear(peer) ? NOTHING : limits.in.take(size)
+      const giveBack = parts.isNear(peer) ? NOTHING : takeIn(size)
       if (!giveBack) {
         held++
         return undefined
@@ -112,5 +118,29 @@ export function createTransfers(
         giveBack(size - whole.at)
       }
     },
+  }
+}
+
+/** Gives what takes bytes for a peer, as an HourlyBytes does. */
+function createOutLimit(
+  { mostPerHour, isTrusted }: Pick<TransfersOptions, 'mostPerHour'> & { isTrusted(peer: string): boolean },
+  { clock, isNear }: Pick<TransferParts, 'clock' | 'isNear'>,
+): (bytes: number, peer: string) => ((unused: number) => void) | undefined {
+  const all = createHourlyBytes({ most: mostPerHour }, { clock })
+  const strangers = createHourlyBytes({ most: () => STRANGERS_SHARE * mostPerHour() }, { clock })
+  return (bytes, peer) => {
+    if (isNear(peer)) return NOTHING
+    if (isTrusted(peer)) return all.take(bytes)
+    const giveStrangers = strangers.take(bytes)
+    if (!giveStrangers) return undefined
+    const giveAll = all.take(bytes)
+    if (!giveAll) {
+      giveStrangers(bytes)
+      return undefined
+    }
+    return (unused) => {
+      giveStrangers(unused)
+      giveAll(unused)
+    }
   }
 }

@@ -49,7 +49,7 @@ export interface HeadTrial {
 export interface WeightsLimit {
   /** Bytes an hour, up and down each, beyond the local network. */
   mostPerHour: number
-  /** Weights that it has kept from coming since this process started. */
+  /** Weights that it has kept from coming, or from going to a trusted peer, since this process started. */
   held: number
 }
 

@@ -126,6 +126,59 @@ describe('a node that offers its head', () => {
     expect(await fetched()).toBe(SIZE)
   })
 
+  /** A limit of nine heads. Of strangers there are any number. */
+  const limited = async () => {
+    const { heads, clock, answer } = await startOne({
+      mostPerHour: () => 9 * SIZE,
+      isTrusted: (peer) => peer === 'trusted',
+    })
+    heads.offer(FACTS, bytesOf(SIZE))
+    const { hash } = readFrame((await answer(ask))[0]!)
+    /** How many of so many requests get the head. */
+    const fetched = async (times: number, peerOf: (i: number) => string) => {
+      let whole = 0
+      for (let i = 0; i < times; i++)
+        if (Buffer.concat(await answer(get(hash), peerOf(i))).length === SIZE) whole++
+      return whole
+    }
+    return { heads, clock, fetched }
+  }
+
+  test('sends all strangers together a quarter of its limit at most', async () => {
+    const { clock, fetched } = await limited()
+    expect(await fetched(20, (i) => `stranger ${i}`)).toBe(2)
+    clock.time += 3_600_000
+    expect(await fetched(20, (i) => `stranger ${i}`)).toBe(2)
+  })
+
+  test('sends trusted peers all that strangers have left', async () => {
+    const { fetched } = await limited()
+    await fetched(20, (i) => `stranger ${i}`)
+    expect(await fetched(20, () => 'trusted')).toBe(7)
+  })
+
+  test('sends strangers nothing once trusted peers have used up the limit', async () => {
+    const { fetched } = await limited()
+    expect(await fetched(20, () => 'trusted')).toBe(9)
+    expect(await fetched(20, (i) => `stranger ${i}`)).toBe(0)
+  })
+
+  test('gives back to strangers what the limit on all refused them', async () => {
+    const { clock, fetched } = await limited()
+    await fetched(9, () => 'trusted')
+    clock.time += 1_800_000
+    await fetched(20, (i) => `stranger ${i}`)
+    clock.time += 1_800_000
+    expect(await fetched(20, (i) => `stranger ${i}`)).toBe(2)
+  })
+
+  test('counts the heads that the limit kept from trusted peers, not those that it kept from strangers', async () => {
+    const { heads, fetched } = await limited()
+    await fetched(12, () => 'trusted')
+    await fetched(20, (i) => `stranger ${i}`)
+    expect(heads.held).toBe(3)
+  })
+
   test('counts no bytes that a peer did not take, and none to the local network', async () => {
     const { heads, answer, serve } = await startOne({
       mostPerHour: () => SIZE,

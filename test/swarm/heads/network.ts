@@ -58,10 +58,17 @@ export interface OneOptions {
   answers?: Requests['ask']
   mostPerHour?: () => number
   isNear?: (peer: string) => boolean
+  /** Default: everybody. */
+  isTrusted?: (peer: string) => boolean
 }
 
 /** A node, and a way to ask it. */
-export async function startOne({ answers = async function* () {}, mostPerHour, isNear }: OneOptions = {}) {
+export async function startOne({
+  answers = async function* () {},
+  mostPerHour,
+  isNear = () => false,
+  isTrusted = () => true,
+}: OneOptions = {}) {
   const clock = virtualClock()
   const identity = freshIdentity()
   const state = {
@@ -88,7 +95,7 @@ export async function startOne({ answers = async function* () {}, mostPerHour, i
       ...{ requests, identity, clock, log: () => {} },
       isBehind: () => state.isBehind,
       isMuted: (peer) => state.muted.has(peer),
-      isNear: isNear ?? (() => false),
+      ...{ isNear, isTrusted },
       onLie: (peer) => state.lies.push(peer),
     },
   )
