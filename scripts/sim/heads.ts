@@ -123,7 +123,7 @@ function takeWhatCame(member: Member): void {
 function exchangeHeads(member: Member, place: number): void {
   const { exchange, version, weights, name } = member
   const bytes = exchange.make({ version, weights })
-  member.offered = { author: name, version, ...behindOf(member), bytes }
+  member.offered = { author: name, version, hash: '', ...behindOf(member), bytes }
   const order = [...peers[place]!].sort(() => random() - 0.5).slice(0, ASKED)
   const byName = new Map(order.map((at) => [members[at]!.name, members[at]!]))
   for (const peer of exchange.ask([...byName.keys()], weights)) {

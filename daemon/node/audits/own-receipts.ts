@@ -18,8 +18,8 @@ export interface OwnReceipts {
   readonly recorder: StepRecorder
   /** The receipt for a checkpoint; undefined without one. */
   receipt(): Uint8Array | undefined
-  /** These heads were averaged into the weights. `hash`: of the head's bytes. */
-  joined(heads: readonly (AddedHead & { hash: string })[]): Promise<void>
+  /** These heads were averaged into the weights. */
+  joined(heads: readonly AddedHead[]): Promise<void>
   /** This node has made a head of these weights. */
   made(head: { bytes: Uint8Array; weights: Vector }): Promise<void>
   /** As a peer would get it; undefined before the first step. The bytes behind it stay until the call after the next. */

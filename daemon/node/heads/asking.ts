@@ -25,8 +25,6 @@ export interface Asking {
   all(peers: readonly string[], taker: Taker): Promise<void>
   /** The peer has no head of this lineage. */
   hasNone(peer: string): boolean
-  /** SHA-256 of the newest head that was fetched from the peer. */
-  fetched(peer: string): string | undefined
   /** Its head is fetched again, even if it is the same. */
   forget(peer: string): void
   /** Connected peers that are not asked for a while. */
@@ -89,7 +87,6 @@ export function createAsking(
     out: () =>
       (swarm()?.peers() ?? []).filter(({ id, connected }) => connected && isOut(id)).map(({ id }) => id),
     hasNone: (peer) => without.has(peer),
-    fetched: (peer) => fetched.get(peer),
     forget(peer) {
       without.delete(peer)
       fetched.delete(peer)

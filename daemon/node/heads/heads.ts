@@ -109,8 +109,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     probation.isOut(peer, policy.reference().version) || (probation.isSuspect(peer) && !parts.canTry())
   const asking = createAsking({ size: exchange.size, lineage: policy.lineage }, { ...parts, isOut })
   const here = (): Partner[] => partners.list().filter(({ author }) => !isOut(author))
-  const tellReceipts = async (added: readonly AddedHead[]): Promise<void> =>
-    parts.audits?.joined(added.map((one) => ({ hash: asking.fetched(one.author)!, ...one })))
+  const tellReceipts = async (added: readonly AddedHead[]): Promise<void> => parts.audits?.joined(added)
   const trials = createTrials({ layout }, { ...parts, exchange, partners, probation, taken: tellReceipts })
   const isJoined = (peer: string): boolean =>
     isOn() && parts.isTrusted(peer) && partners.has(peer) && !isOut(peer)

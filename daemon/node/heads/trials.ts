@@ -137,7 +137,7 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
     parts.log(trialText(newest))
     if (verdict.isTaken) {
       await policy.replace(toWeights(layout, await tried(one)), { isUrgent: true })
-      await parts.taken(peers.map((author) => ({ author, share, beside: from })))
+      await parts.taken(heads.map(({ author, hash }) => ({ author, hash, share, beside: from })))
       for (const head of heads) partners.took(head, version)
       exchange.reset()
       exchange.admit(peers, version)

@@ -26,7 +26,7 @@ export interface Ledger {
    * These heads were averaged in after the newest step. What each was compared with may be older than all steps that are
    * kept, since a trial takes minutes.
    */
-  joined(heads: readonly (AddedHead & { hash: string })[]): Promise<void>
+  joined(heads: readonly AddedHead[]): Promise<void>
   /** This node made a head of these weights; `lost` is what rounding had lost before, if it was anything. */
   made(head: { hash: string; weights: Vector; lost: Vector | undefined }): Promise<void>
   /** What is recorded now; undefined before the first step. The bytes behind it stay until the call after the next. */

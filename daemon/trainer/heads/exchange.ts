@@ -33,6 +33,8 @@ export interface Learnt {
 export interface FetchedHead extends Learnt {
   author: string
   version: number
+  /** SHA-256 of the bytes. */
+  hash: string
   bytes: Uint8Array
 }
 
@@ -265,7 +267,7 @@ function near(strangers: Iterable<AuditedWeights>, farthest: number): (AuditedWe
 }
 
 function toldOf(
-  heads: readonly (ComparedHead & Pick<JoinedHead, 'author' | 'version' | 'own'> & { hash?: string })[],
+  heads: readonly (ComparedHead & Pick<JoinedHead, 'author' | 'version' | 'own'> & { hash: string })[],
   { weights, added }: ReturnType<typeof join>,
 ): Omit<ReturnType<HeadExchange['join']>, 'strays'> {
   return {
@@ -274,8 +276,7 @@ function toldOf(
       ...{ author, version, own, isClipped: added[i]!.isClipped },
     })),
     added: heads.map(({ author, hash, beside }, i) => ({
-      ...{ author, beside, share: added[i]!.share },
-      ...(hash !== undefined && { hash }),
+      ...{ author, hash, beside, share: added[i]!.share },
     })),
   }
 }

@@ -17,8 +17,8 @@ export interface ComparedHead {
 /** How a head came into the weights: share · (head − beside). */
 export interface AddedHead {
   author: string
-  /** Of the head's bytes, or of weights that were taken as they were; undefined if the caller knows it. */
-  hash?: string
+  /** SHA-256 of the head's bytes, or of weights that were taken as they were. */
+  hash: string
   share: number
   beside: Vector
 }

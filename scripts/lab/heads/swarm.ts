@@ -94,7 +94,7 @@ export async function createHeadSwarm(
     const heads = nodes.map(({ name, policy }, i): FetchedHead => {
       const { version } = policy.reference()
       const made = exchanges[i]!.make({ version, weights: vectors[i]! })
-      return { author: name, version, own: 0, foreign: 0, bytes: made }
+      return { author: name, version, hash: '', own: 0, foreign: 0, bytes: made }
     })
     for (const i of numbers) {
       const peers = peersOf(i).map((from) => nodes[from]!.name)

@@ -102,7 +102,7 @@ function joinBody(): (bytes: Uint8Array) => string {
     const weights = moved()
     exchange.make({ version, weights })
     exchange.ask(['a'], weights)
-    const answer = exchange.take({ author: 'a', version, ...nothing, bytes })
+    const answer = exchange.take({ author: 'a', version, hash: '', ...nothing, bytes })
     exchange.answered('a')
     if (answer !== 'taken') return answer
     const apart = exchange.apart(() => false, nothing)

@@ -17,7 +17,7 @@ const create = () =>
   })
 const at = (value: number): Vector => new Float32Array(4).fill(value)
 const head = (author: string, value: number, learnt = { own: 8, foreign: 0 }) => ({
-  ...{ author, version: 4, ...learnt },
+  ...{ author, version: 4, hash: author, ...learnt },
   bytes: pack(at(value - 1)),
 })
 const close = (vector: Vector, value: number): void => {

@@ -371,6 +371,17 @@ describe('a peer that has drifted apart, as by other tasks,', () => {
     expect((state.receipts as { beside: Float32Array }[])[0]!.beside[0]).toBe(2)
   })
 
+  test('is in the receipt with the hash of its head, even if a user joins the peer again during the trial', async () => {
+    const { heads, state, settle, step } = play({ a: { value: 20, own: 0 } }, { parts: 2 })
+    await step(2)
+    await heads.exchange()
+    await settle()
+    expect(heads.info()?.trying).toBeDefined()
+    void heads.meet('a')
+    await settle()
+    expect(state.receipts).toMatchObject([{ author: 'a', hash: 'a 20' }])
+  })
+
   test('is tried in a quarter of the time at most', async () => {
     const accuracy = (): number => {
       played.state.now += 500
