@@ -23,6 +23,8 @@ export interface Asking {
   strangers(): string[]
   /** Asks these peers, and hands on what they have. Never rejects. */
   all(peers: readonly string[], taker: Taker): Promise<void>
+  /** The peer's answer, or its head, is on its way. */
+  isAsking(peer: string): boolean
   /** The peer has no head of this lineage. */
   hasNone(peer: string): boolean
   /** Its head is fetched again, even if it is the same. */
@@ -51,6 +53,7 @@ export function createAsking(
   const fetched = new Map<string, string>()
   /** Peers that have no head of this lineage. */
   const without = new Set<string>()
+  const asked = new Set<string>()
   let refused = 0
 
   const connected = (isWanted: (peer: string) => boolean, most: number): string[] =>
@@ -86,6 +89,7 @@ export function createAsking(
     strangers: () => connected((peer) => !isTrusted(peer), MAX_STRANGERS),
     out: () =>
       (swarm()?.peers() ?? []).filter(({ id, connected }) => connected && isOut(id)).map(({ id }) => id),
+    isAsking: (peer) => asked.has(peer),
     hasNone: (peer) => without.has(peer),
     forget(peer) {
       without.delete(peer)
@@ -95,7 +99,14 @@ export function createAsking(
       return refused
     },
     async all(peers, taker) {
-      await Promise.allSettled(peers.map((peer) => fetch(peer, taker).finally(() => taker.answered(peer))))
+      const ask = async (peer: string): Promise<void> => {
+        asked.add(peer)
+        await fetch(peer, taker).finally(() => {
+          asked.delete(peer)
+          taker.answered(peer)
+        })
+      }
+      await Promise.allSettled(peers.map(ask))
     },
   }
 }

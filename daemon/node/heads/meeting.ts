@@ -10,7 +10,7 @@ interface MeetingParts {
   trials: Pick<Trials, 'trying' | 'newest'>
   partners: Pick<Partners, 'has'>
   probation: Pick<Probation, 'pardon'>
-  asking: Pick<Asking, 'hasNone' | 'forget'>
+  asking: Pick<Asking, 'hasNone' | 'isAsking' | 'forget'>
   /** Peers whose weights are not averaged for a while. */
   isOut(peer: string): boolean
   /** How many peers' weights are averaged. */
@@ -33,6 +33,7 @@ export interface Meeting {
 const MEET_MS = 120_000
 /** A peer that was alone makes its first head after its next step, so one that has none is asked again for so long. */
 const FIRST_HEAD_MS = 40_000
+/** Each time this node makes a head, and peers must have time to fetch the one before. */
 const ASK_AGAIN_MS = 2000
 
 export function createMeeting(parts: MeetingParts): Meeting {
@@ -59,11 +60,15 @@ export function createMeeting(parts: MeetingParts): Meeting {
 
   const passed = (ms: number, over: AbortSignal): Promise<void> =>
     new Promise((resolve) => {
-      const cancel = parts.after(ms, resolve)
-      over.addEventListener('abort', () => {
+      const stop = (): void => {
         cancel()
         resolve()
+      }
+      const cancel = parts.after(ms, () => {
+        over.removeEventListener('abort', stop)
+        resolve()
       })
+      over.addEventListener('abort', stop)
     })
 
   return {
@@ -76,12 +81,14 @@ export function createMeeting(parts: MeetingParts): Meeting {
       const since = now()
       let found = outcomeOf(peer)
       while (!found && !over.aborted && !parts.mustWait()) {
-        parts.ask()
+        if (!asking.isAsking(peer)) parts.ask()
         await untilToldOr(over, ended)
         found = outcomeOf(peer)
-        if (found?.outcome !== 'other lineage' || now() - since >= FIRST_HEAD_MS) continue
-        found = undefined
+        const mayYetHave = found?.outcome === 'other lineage' && now() - since < FIRST_HEAD_MS
+        if (mayYetHave) found = undefined
+        if (found || over.aborted) break
         await passed(ASK_AGAIN_MS, over)
+        if (!mayYetHave) found = outcomeOf(peer)
       }
       cancel()
       return found ?? { outcome: trials.trying?.peers.includes(peer) ? 'on trial' : 'not yet' }

@@ -24,6 +24,8 @@ interface Played {
   isSilent?: boolean
   /** It fetches this node’s heads. */
   isTaking?: boolean
+  /** Its weights are on their way until then. */
+  sent?: Promise<void>
 }
 
 /** A node whose weights are all one value, and peers with such weights. Accuracy is a function of the value. */
@@ -93,7 +95,8 @@ function play(
         blame: (peer) => void state.blamed.push(peer),
         ask: async (peer) => (peers[peer]!.isSilent ? undefined : headOf(peer)),
         async fetch({ author }) {
-          const { value, bytes } = peers[author]!
+          const { value, bytes, sent } = peers[author]!
+          await sent
           const fetched = bytes ?? pack(new Float32Array(layout.size).fill(value - 1))
           fetching.push(Promise.resolve())
           return fetched as Uint8Array<ArrayBuffer>
@@ -317,6 +320,31 @@ describe('a newcomer', () => {
     await pass(3000)
     await settle()
     expect(await met).toMatchObject({ outcome: 'caught up' })
+  })
+
+  test('makes only the heads that own steps make due while the weights of the peer that it joins are on their way', async () => {
+    const sent = Promise.withResolvers<void>()
+    const { heads, state, settle, pass } = play({ a: { value: 30, own: 500, sent: sent.promise } })
+    const met = heads.meet('a')
+    await settle()
+    state.version += 1
+    for (let i = 0; i < 10; i++) await pass(2000)
+    expect(state.offers).toHaveLength(2)
+    sent.resolve()
+    await settle()
+    await settle()
+    expect(await met).toMatchObject({ outcome: 'caught up' })
+  })
+
+  test('makes a head every two seconds at most while those of the peer that it joins do not count', async () => {
+    const { heads, state, settle, pass } = play({ a: { value: 0, own: 0 } })
+    state.own = 500
+    void heads.meet('a')
+    for (let i = 0; i < 20; i++) await settle()
+    expect(state.offers).toHaveLength(1)
+    await pass(2000)
+    for (let i = 0; i < 20; i++) await settle()
+    expect(state.offers).toHaveLength(2)
   })
 
   test('hears that a peer has no weights for its model, once it has had time to make some', async () => {
