@@ -45,8 +45,9 @@ export const COMMAND_SHAPES: Shapes = {
         .looseObject({
           outcome: z.enum([
             ...(['averaged', 'caught up', 'merged', 'given back', 'untrusted'] as const),
-            ...(['other lineage', 'off', 'not yet'] as const),
+            ...(['on trial', 'other lineage', 'off', 'not yet'] as const),
           ]),
+          why: z.enum(['limit', 'no answer', 'behind']).exactOptional(),
           before: share.exactOptional(),
           after: share.exactOptional(),
           fallen: z.looseObject({ task: z.string(), before: share, after: share }).exactOptional(),

@@ -25,8 +25,10 @@ export interface Asking {
   all(peers: readonly string[], taker: Taker): Promise<void>
   /** The peer's answer, or its head, is on its way. */
   isAsking(peer: string): boolean
-  /** The peer has no head of this lineage. */
-  hasNone(peer: string): boolean
+  /** Why nothing came of asking the peer, if so. */
+  lack(peer: string): Lack | undefined
+  /** Groups behind the newest head that was taken from the peer, by its own count. */
+  groups(peer: string): number | undefined
   /** Its head is fetched again, even if it is the same. */
   forget(peer: string): void
   /** Connected peers that are not asked for a while. */
@@ -34,6 +36,12 @@ export interface Asking {
   /** Malformed heads so far. */
   readonly refused: number
 }
+
+/**
+ * none: it has no head of this lineage. no answer: it said nothing, or did not send its head. limit: that of this node for
+ * this hour is used up.
+ */
+export type Lack = 'none' | 'no answer' | 'limit'
 
 /** Who gets the heads. */
 export interface Taker extends Pick<HeadExchange, 'answered'> {
@@ -49,10 +57,9 @@ export function createAsking(
   { size, lineage }: { size: number; lineage: string },
   { swarm, isTrusted, isOut, random, wake }: AskingParts,
 ): Asking {
-  /** Hash of the newest fetched head, by peer. */
-  const fetched = new Map<string, string>()
-  /** Peers that have no head of this lineage. */
-  const without = new Set<string>()
+  /** The newest fetched head, by peer. */
+  const fetched = new Map<string, { hash: string; groups: number | undefined }>()
+  const lacks = new Map<string, Lack>()
   const asked = new Set<string>()
   let refused = 0
 
@@ -67,20 +74,26 @@ export function createAsking(
   const fetch = async (peer: string, taker: Taker): Promise<void> => {
     const heads = swarm()?.heads
     const head = await heads?.ask(peer, lineage)
-    if (head) without.delete(peer)
-    else without.add(peer)
-    if (!heads || !head || fetched.get(peer) === head.hash) return
-    const bytes = await heads.fetch(head, { size })
-    if (!bytes) return
+    if (!heads || !head) {
+      remember(lacks, peer, head === null ? 'none' : 'no answer')
+      return
+    }
+    lacks.delete(peer)
+    if (fetched.get(peer)?.hash === head.hash) return
+    const onHeld = (): void => remember(lacks, peer, 'limit')
+    const bytes = await heads.fetch(head, { size, onHeld })
+    if (!bytes) {
+      if (!lacks.has(peer)) remember(lacks, peer, 'no answer')
+      return
+    }
     const answer = taker.take({ ...head, bytes })
     if (answer === 'late') return
     if (answer === 'malformed') {
       refused++
       heads.blame(peer)
     }
-    fetched.delete(peer)
-    fetched.set(peer, head.hash)
-    if (fetched.size > MAX_REMEMBERED) fetched.delete(fetched.keys().next().value!)
+    const groups = answer === 'taken' ? head.own + head.foreign : undefined
+    remember(fetched, peer, { hash: head.hash, groups })
     wake()
   }
 
@@ -90,9 +103,10 @@ export function createAsking(
     out: () =>
       (swarm()?.peers() ?? []).filter(({ id, connected }) => connected && isOut(id)).map(({ id }) => id),
     isAsking: (peer) => asked.has(peer),
-    hasNone: (peer) => without.has(peer),
+    lack: (peer) => lacks.get(peer),
+    groups: (peer) => fetched.get(peer)?.groups,
     forget(peer) {
-      without.delete(peer)
+      lacks.delete(peer)
       fetched.delete(peer)
     },
     get refused() {
@@ -109,4 +123,11 @@ export function createAsking(
       await Promise.allSettled(peers.map(ask))
     },
   }
+}
+
+/** Forgets the oldest entry if there are too many. */
+function remember<T>(entries: Map<string, T>, peer: string, entry: T): void {
+  entries.delete(peer)
+  entries.set(peer, entry)
+  if (entries.size > MAX_REMEMBERED) entries.delete(entries.keys().next().value!)
 }

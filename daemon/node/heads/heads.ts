@@ -125,8 +125,14 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   /** Asks at once, without waiting for further steps. */
   let isHurried = false
 
+  const isBehind = (peer: string): boolean => {
+    const { own, foreign } = behind()
+    const theirs = asking.groups(peer)
+    return theirs !== undefined && 2 * theirs < own + foreign
+  }
   const meeting = createMeeting({
     ...{ trials, partners, probation, asking, now, isOut },
+    isBehind,
     peers: () => here().length,
     after: parts.after,
     mustWait: parts.mustWait,

@@ -3,16 +3,18 @@
 import type { HeadTrial, WeightsMet } from '../../../protocol/api/index.ts'
 import type { Partners } from '../../trainer/heads/partners.ts'
 import type { Probation } from '../../trainer/heads/probation.ts'
-import type { Asking } from './asking.ts'
+import type { Asking, Lack } from './asking.ts'
 import type { Trials } from './trials.ts'
 
 interface MeetingParts {
   trials: Pick<Trials, 'trying' | 'newest'>
   partners: Pick<Partners, 'has'>
   probation: Pick<Probation, 'pardon'>
-  asking: Pick<Asking, 'hasNone' | 'isAsking' | 'forget'>
+  asking: Pick<Asking, 'lack' | 'isAsking' | 'forget'>
   /** Peers whose weights are not averaged for a while. */
   isOut(peer: string): boolean
+  /** The newest weights that came from the peer have far less work behind them than this node's. */
+  isBehind(peer: string): boolean
   /** How many peers' weights are averaged. */
   peers(): number
   /** Asks all peers at once, without waiting for further steps. */
@@ -31,7 +33,10 @@ export interface Meeting {
 
 /** How long a user waits. Weights are exchanged later as well. */
 const MEET_MS = 120_000
-/** A peer that was alone makes its first head after its next step, so one that has none is asked again for so long. */
+/**
+ * A peer that was alone makes its first head after its next step, so one that has none is asked again for so long; so is
+ * one whose weights do not come or count for another reason that is known.
+ */
 const FIRST_HEAD_MS = 40_000
 /** Each time this node makes a head, and peers must have time to fetch the one before. */
 const ASK_AGAIN_MS = 2000
@@ -55,7 +60,18 @@ export function createMeeting(parts: MeetingParts): Meeting {
       return { outcome: isTaken ? how : 'given back', before, after, ...(fallen && { fallen }) }
     }
     if (partners.has(peer) && !parts.isOut(peer)) return { outcome: 'averaged', peers: parts.peers() }
-    return asking.hasNone(peer) ? { outcome: 'other lineage' } : undefined
+    return undefined
+  }
+
+  /** Why there is no outcome yet, as far as that is known. */
+  const reason = (peer: string): Lack | 'behind' | undefined =>
+    asking.lack(peer) ?? (parts.isBehind(peer) ? 'behind' : undefined)
+
+  const soFar = (peer: string): WeightsMet => {
+    if (trials.trying?.peers.includes(peer)) return { outcome: 'on trial' }
+    const why = reason(peer)
+    if (why === 'none') return { outcome: 'other lineage' }
+    return { outcome: 'not yet', ...(why && { why }) }
   }
 
   const passed = (ms: number, over: AbortSignal): Promise<void> =>
@@ -84,14 +100,13 @@ export function createMeeting(parts: MeetingParts): Meeting {
         if (!asking.isAsking(peer)) parts.ask()
         await untilToldOr(over, ended)
         found = outcomeOf(peer)
-        const mayYetHave = found?.outcome === 'other lineage' && now() - since < FIRST_HEAD_MS
-        if (mayYetHave) found = undefined
-        if (found || over.aborted) break
+        const isKnown = reason(peer) !== undefined && now() - since >= FIRST_HEAD_MS
+        if (found || isKnown || over.aborted) break
         await passed(ASK_AGAIN_MS, over)
-        if (!mayYetHave) found = outcomeOf(peer)
+        found = outcomeOf(peer)
       }
       cancel()
-      return found ?? { outcome: trials.trying?.peers.includes(peer) ? 'on trial' : 'not yet' }
+      return found ?? soFar(peer)
     },
 
     tell() {

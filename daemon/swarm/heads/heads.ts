@@ -56,15 +56,18 @@ export interface Heads {
   withdraw(): void
   /** The peer has fetched one of this node's newest heads. */
   isTaking(peer: string): boolean
-  /** The peer's head of this lineage, signed by the peer. Undefined if it has none. Never rejects. */
-  ask(peer: string, lineage: string): Promise<Head | undefined>
+  /**
+   * The peer's head of this lineage, signed by the peer. Null if it answers that it has none, undefined if it does not
+   * answer. Never rejects.
+   */
+  ask(peer: string, lineage: string): Promise<Head | null | undefined>
   /**
    * The head's bytes. Undefined if they do not come, or fail their hash. `size` is what the caller's own model has; a
-   * head of another size is not fetched. Never rejects.
+   * head of another size is not fetched. `onHeld` is called if the limit for this hour is used up. Never rejects.
    */
   fetch(
     head: Head,
-    options: { size: number; onProgress?: Progress },
+    options: { size: number; onProgress?: Progress; onHeld?(): void },
   ): Promise<Uint8Array<ArrayBuffer> | undefined>
   /** The bytes that came are no weights, although their hash is right: charges the peer. */
   blame(peer: string): void
@@ -129,7 +132,7 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
       const limits = { maxMessage: MAX_HEAD_FRAME_BYTES, signal: stopped.signal }
       try {
         for await (const message of requests.ask({ peer, protocol: HEAD_PROTOCOL, question }, limits)) {
-          if (message.length === 0) return undefined
+          if (message.length === 0) return null
           const head = readHead(message, parts)
           if (head.author !== peer || head.lineage !== lineage) throw malformed('not what was asked for')
           return head
@@ -140,11 +143,11 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
       return undefined
     },
 
-    async fetch(head, { size, onProgress }) {
+    async fetch(head, { size, onProgress, onHeld }) {
       const { author, hash } = head
       if (head.size !== size) return undefined
       const question = (from: number): Uint8Array => encodeHeadRequest({ head: hash, from })
-      return transfers.fetch(author, { hash, size, question }, onProgress)
+      return transfers.fetch(author, { hash, size, question, ...(onHeld && { onHeld }) }, onProgress)
     },
   }
 }

@@ -32,10 +32,13 @@ export interface TransferParts extends FillParts {
 export interface Transfers {
   /** The bytes from a chunk on; true once all were taken. Nothing if the limit does not allow them. */
   send(bytes: Uint8Array, from: number, peer: string): Generator<Uint8Array, boolean>
-  /** Undefined if the bytes do not come, or fail their hash. `question` asks for those from a chunk on. Never rejects. */
+  /**
+   * Undefined if the bytes do not come, or fail their hash. `question` asks for those from a chunk on, `onHeld`
+   * is called if the limit does not allow them. Never rejects.
+   */
   fetch(
     peer: string,
-    wanted: { hash: string; size: number; question(from: number): Uint8Array },
+    wanted: { hash: string; size: number; question(from: number): Uint8Array; onHeld?(): void },
     onProgress?: (bytes: number) => void,
   ): Promise<Uint8Array<ArrayBuffer> | undefined>
   /** An answer was none: charges the peer if it lied. */
@@ -91,10 +94,11 @@ export function createTransfers(
       return true
     },
 
-    async fetch(peer, { hash, size, question }, onProgress) {
+    async fetch(peer, { hash, size, question, onHeld }, onProgress) {
       const giveBack = parts.isNear(peer) ? NOTHING : takeIn(size)
       if (!giveBack) {
         held++
+        onHeld?.()
         return undefined
       }
       const whole = createWhole({ size, hash }, question)

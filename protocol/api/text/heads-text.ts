@@ -54,7 +54,7 @@ export function tryingText({ peers, fraction }: Pick<HeadTrying, 'peers' | 'frac
 
 /** What became of the weights of a peer that was joined. `program`: how the command is called. */
 export function metText(
-  { outcome, before, after, fallen, peers = 0 }: WeightsMet,
+  { outcome, before, after, fallen, peers = 0, why }: WeightsMet,
   { program }: { program: string },
 ): string {
   const change = before === undefined || after === undefined ? '' : changeText({ before, after })
@@ -78,6 +78,19 @@ export function metText(
     case 'off':
       return 'shares rollouts. This node neither sends nor takes weights'
     case 'not yet':
+      return notYetText(why)
+  }
+}
+
+function notYetText(why: WeightsMet['why']): string {
+  switch (why) {
+    case 'limit':
+      return 'weights come later: limits.weights_mb_per_hour is used up for this hour'
+    case 'no answer':
+      return 'the peer sent no weights when it was asked: it is busy, or has used up its limits.weights_mb_per_hour; it is asked again'
+    case 'behind':
+      return 'the peer has far less work behind its weights; they are averaged once it has caught up'
+    case undefined:
       return 'weights had not come in time; they are averaged as soon as they do'
   }
 }

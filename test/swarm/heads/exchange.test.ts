@@ -70,7 +70,7 @@ describe('two nodes', () => {
   test('have nothing for each other if they are of different lineages', async () => {
     const [a, b] = await pair()
     a.swarm.heads.offer(FACTS, BYTES)
-    expect(await b.swarm.heads.ask(a.swarm.peerId, 'cd'.repeat(32))).toBeUndefined()
+    expect(await b.swarm.heads.ask(a.swarm.peerId, 'cd'.repeat(32))).toBeNull()
     expect(scoreOf(b, a.swarm.peerId)).toBe(0)
   })
 

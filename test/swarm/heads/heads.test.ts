@@ -216,6 +216,25 @@ describe('a node that fetches a head', () => {
     expect(state.lies).toEqual([])
   })
 
+  test('knows a peer that answers that it has none from one that does not answer', async () => {
+    let messages = [new Uint8Array()]
+    const { heads } = await startOne({
+      answers: async function* () {
+        yield* messages
+      },
+    })
+    expect(await heads.ask('peer', LINEAGE)).toBeNull()
+    messages = []
+    expect(await heads.ask('peer', LINEAGE)).toBeUndefined()
+  })
+
+  test('is told where the limit is why nothing is fetched', async () => {
+    const { heads } = await startOne({ mostPerHour: () => SIZE - 1 })
+    let held = 0
+    expect(await heads.fetch(head, { size: SIZE, onHeld: () => held++ })).toBeUndefined()
+    expect(held).toBe(1)
+  })
+
   test('asks nobody for a head of another size, a muted peer, or one that is gone', async () => {
     const { heads, state } = await startOne()
     expect(await heads.fetch(head, { size: SIZE + 1 })).toBeUndefined()

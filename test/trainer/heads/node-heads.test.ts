@@ -7,7 +7,7 @@ import type { JoinedPeers } from '../../../daemon/policy/trained.ts'
 import { pack } from '../../../daemon/trainer/heads/blocks.ts'
 import { createProbation, type Probation } from '../../../daemon/trainer/heads/probation.ts'
 import { layoutOf } from '../../../daemon/trainer/heads/vector.ts'
-import { NO_PHASES } from '../../../protocol/api/index.ts'
+import { NO_PHASES, type WeightsMet } from '../../../protocol/api/index.ts'
 import type { Head } from '../../../protocol/wire/index.ts'
 import { SPEC } from '../../engine/model.ts'
 
@@ -24,6 +24,10 @@ interface Played {
   isSilent?: boolean
   /** It fetches this node’s heads. */
   isTaking?: boolean
+  /** It answers nothing. */
+  isBusy?: boolean
+  /** The limit for this hour keeps this node from fetching its weights. */
+  isHeld?: boolean
   /** Its weights are on their way until then. */
   sent?: Promise<void>
 }
@@ -93,9 +97,16 @@ function play(
         },
         isTaking: (peer) => peers[peer]!.isTaking === true,
         blame: (peer) => void state.blamed.push(peer),
-        ask: async (peer) => (peers[peer]!.isSilent ? undefined : headOf(peer)),
-        async fetch({ author }) {
-          const { value, bytes, sent } = peers[author]!
+        async ask(peer) {
+          if (peers[peer]!.isBusy) return undefined
+          return peers[peer]!.isSilent ? null : headOf(peer)
+        },
+        async fetch({ author }, { onHeld }) {
+          const { value, bytes, sent, isHeld } = peers[author]!
+          if (isHeld) {
+            onHeld?.()
+            return undefined
+          }
           await sent
           const fetched = bytes ?? pack(new Float32Array(layout.size).fill(value - 1))
           fetching.push(Promise.resolve())
@@ -358,6 +369,25 @@ describe('a newcomer', () => {
     expect(outcome).toBeUndefined()
     await pass(60_000)
     expect(outcome).toBe('other lineage')
+  })
+
+  test.each<[string, Partial<Played>, WeightsMet]>([
+    ['did not answer', { isBusy: true }, { outcome: 'not yet', why: 'no answer' }],
+    ['has weights that the limit holds back', { isHeld: true }, { outcome: 'not yet', why: 'limit' }],
+    ['has far less work behind its weights', { own: 200 }, { outcome: 'not yet', why: 'behind' }],
+  ])('hears that a peer %s, once that has been so for a while', async (_, is, outcome) => {
+    const { heads, state, settle, pass } = play({ a: { value: 30, own: 500, ...is } })
+    state.own = 500
+    let met: WeightsMet | undefined
+    void heads.meet('a').then((found) => {
+      met = found
+    })
+    await settle()
+    await pass(3000)
+    expect(met).toBeUndefined()
+    await pass(40_000)
+    await settle()
+    expect(met).toEqual(outcome)
   })
 
   test('hears of a new attempt when it joins a peer again', async () => {
