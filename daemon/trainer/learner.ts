@@ -5,6 +5,7 @@
 import { scoresOf } from '../../protocol/train/index.ts'
 import { createPromptMix } from './batch/prompt-mix.ts'
 import { createGuards } from './guards/index.ts'
+import { nameOf } from './guards/level.ts'
 import { choose } from './learning/choose.ts'
 import type { Learner, LearnerOptions, LearnerParts } from './learning/contract.ts'
 import { actOn, type Inside, knowsPeers, trainableOf } from './learning/inside.ts'
@@ -65,7 +66,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       const scores = scoresOf(group)
       if (scores.length === 0) return
       const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length
-      state.pending.push(...guards.ownGroup(mean))
+      state.pending.push(...guards.ownGroup(nameOf(group.prompt), mean))
     },
 
     evaluation(accuracy, prompts) {

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { randomStream } from '../../daemon/host/random.ts'
-import { createGuards } from '../../daemon/trainer/guards/index.ts'
+import { type Alarm, createGuards } from '../../daemon/trainer/guards/index.ts'
 
 function warm(steps = 30) {
   const [guards, random] = [createGuards(), randomStream(1, 'guards')]
@@ -17,6 +17,21 @@ function warm(steps = 30) {
     )
   expect(seen).toEqual([])
   return guards
+}
+/** Windows of 64 groups of eight answers, each right with a probability that differs by prompt and has this mean. */
+function watchedRewards(seed: number) {
+  const [guards, random] = [createGuards(), randomStream(seed, 'plateau')]
+  const alarms: Alarm[] = []
+  const play = (task: string, mean: number, windows: number): void => {
+    for (let i = 0; i < 64 * windows; i++) {
+      const spread = Math.min(mean, 1 - mean)
+      const p = mean + spread * (2 * random() - 1)
+      let right = 0
+      for (let j = 0; j < 8; j++) if (random() < p) right++
+      alarms.push(...guards.ownGroup(task, right / 8))
+    }
+  }
+  return { play, alarms }
 }
 const usual = { gradientNorm: 1.1, entropy: 0.85, skipped: [] }
 
@@ -70,18 +85,70 @@ describe('guards', () => {
   test('a reward that falls far beyond chance is an alarm; one that rises, or shakes, is none', () => {
     const random = randomStream(2, 'rewards')
     const groups = (guards: ReturnType<typeof createGuards>, mean: number, count: number) =>
-      Array.from({ length: count }, () => guards.ownGroup(mean + 0.6 * (random() - 0.5))).flat()
+      Array.from({ length: count }, () => guards.ownGroup('sums', mean + 0.6 * (random() - 0.5))).flat()
     const guards = createGuards()
     expect(groups(guards, 0.3, 512)).toEqual([])
     expect(groups(guards, 0.6, 1024)).toEqual([])
     expect(groups(guards, 0.57, 1024)).toEqual([])
-    expect(groups(guards, 0.3, 64)).toMatchObject([{ guard: 'canary', rollBack: true }])
+    expect(groups(guards, 0.3, 128)).toMatchObject([{ guard: 'canary', rollBack: true }])
+  })
+
+  test('a change of the mix of tasks is no fall', () => {
+    const { play, alarms } = watchedRewards(1)
+    play('easy', 0.9, 32)
+    play('hard', 0.2, 32)
+    for (let i = 0; i < 32; i++)
+      for (const [task, mean] of Object.entries({ easy: 0.9, hard: 0.2 })) play(task, mean, 1)
+    expect(alarms).toEqual([])
+  })
+
+  test('a fall in one task is told though others hold, and the message names it', () => {
+    const { play, alarms } = watchedRewards(1)
+    for (let i = 0; i < 16; i++) for (const task of ['sums', 'sorting']) play(task, 0.5, 1)
+    for (let i = 0; i < 2; i++)
+      for (const [task, mean] of Object.entries({ sums: 0.1, sorting: 0.5 })) play(task, mean, 1)
+    expect(alarms).toMatchObject([
+      { message: expect.stringMatching(/ in sums fell from 0\.[45]\d+ to 0\.1/) },
+    ])
+  })
+
+  // Against the best window so far, these seeds have 12 and 8 false alarms.
+  test.each([0.5, 0.2])('4,000 windows of noisy rewards around %f are no fall', (mean) => {
+    for (const seed of [2, 4, 6]) {
+      const { play, alarms } = watchedRewards(seed)
+      play('sums', mean, 4000)
+      expect(alarms).toEqual([])
+    }
+  })
+
+  test('a window that seems to have fallen is no alarm if the next one has not', () => {
+    const { play, alarms } = watchedRewards(1)
+    play('sums', 0.5, 16)
+    for (let i = 0; i < 8; i++) for (const mean of [0.3, 0.55, 0.5]) play('sums', mean, 1)
+    expect(alarms).toEqual([])
+  })
+
+  test('a fall by a third is mostly told within two windows', () => {
+    const seeds = Array.from({ length: 40 }, (_, seed) => seed)
+    const told = seeds.filter((seed) => {
+      const { play, alarms } = watchedRewards(seed)
+      play('sums', 0.5, 64)
+      expect(alarms).toEqual([])
+      play('sums', 0.5 * (2 / 3), 2)
+      return alarms.length === 1
+    })
+    expect(told.length).toBeGreaterThan(32)
   })
 
   test('held-out accuracy is a canary too', () => {
     const guards = createGuards()
-    for (const accuracy of [0.2, 0.4, 0.38, 0.36]) expect(guards.evaluation(accuracy, 300)).toEqual([])
+    for (const accuracy of [0.2, 0.4, 0.38, 0.36, 0.2]) expect(guards.evaluation(accuracy, 300)).toEqual([])
     expect(guards.evaluation(0.2, 300)).toMatchObject([{ guard: 'canary', rollBack: true }])
-    expect(createGuards().evaluation(0, 300)).toEqual([])
+  })
+
+  test('one bad evaluation is no alarm if the next one is as good as before', () => {
+    const guards = createGuards()
+    for (const accuracy of [0.4, 0.4, 0.22, 0.4, 0.4, 0.22, 0.4])
+      expect(guards.evaluation(accuracy, 300)).toEqual([])
   })
 })

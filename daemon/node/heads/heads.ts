@@ -12,6 +12,7 @@ import type { HeadTask } from '../../../protocol/wire/index.ts'
 import type { LivePolicy } from '../../policy/live-policy.ts'
 import type { TeachingHead } from '../../policy/teachers.ts'
 import type { JoinedPeers } from '../../policy/trained.ts'
+import { nameOf } from '../../trainer/guards/level.ts'
 import { createHeadExchange, type Learnt, STEPS_BETWEEN_HEADS } from '../../trainer/heads/exchange.ts'
 import type { AddedHead, AuditedWeights } from '../../trainer/heads/join.ts'
 import { createPartners, type Partner } from '../../trainer/heads/partners.ts'
@@ -229,8 +230,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       exchange.wrote()
       if (!isOn() || here().length === 0) return
       const reward = rollouts.reduce((sum, one) => sum + one.reward, 0) / rollouts.length
-      const task = `${prompt.task} (difficulty ${prompt.difficulty})`
-      const fall = watch.ownGroup(task, reward, policy.reference().version)
+      const fall = watch.ownGroup(nameOf(prompt), reward, policy.reference().version)
       if (fall) parts.alarm(fall.message, fall.goodAt)
     },
     goBack({ step, joined }) {

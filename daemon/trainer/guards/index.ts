@@ -19,7 +19,8 @@ export interface Guards {
   normLimit(): number
   /** Takes the figures of a step. `entropy` is absent if the step had no own rollouts. */
   step(seen: { gradientNorm: number; entropy?: number | undefined; skipped: readonly string[] }): Alarm[]
-  ownGroup(reward: number): Alarm[]
+  /** Takes the mean reward of a new own group. `task`: with its difficulty. */
+  ownGroup(task: string, reward: number): Alarm[]
   evaluation(accuracy: number, prompts: number): Alarm[]
   /** Clears all statistics after a roll-back, because they describe discarded weights. */
   reset(): void
@@ -63,8 +64,8 @@ export function createGuards(): Guards {
       return alarms
     },
 
-    ownGroup(reward) {
-      const fallen = canary.ownGroup(reward)
+    ownGroup(task, reward) {
+      const fallen = canary.ownGroup(task, reward)
       return fallen === undefined ? [] : [{ guard: 'canary', message: fallen, rollBack: true }]
     },
 

@@ -10,7 +10,10 @@ export interface Probation {
   put(peers: readonly string[], version: number): void
   /** They are not out, and their next heads are tried. */
   suspect(peers: readonly string[]): void
-  /** A trial has taken its head. */
+  /**
+   * A trial has taken its head. Makes up for one offence, since a node also goes back for what no peer did; who has none
+   * left is forgotten.
+   */
   passed(peers: readonly string[]): void
   /** The user wants it. */
   pardon(peer: string): void
@@ -70,7 +73,11 @@ export function createProbation(
     },
     passed(peers) {
       const found = peers.flatMap((peer) => all.get(peer) ?? []).filter(({ isSuspect }) => isSuspect)
-      for (const one of found) one.isSuspect = false
+      for (const one of found) {
+        one.isSuspect = false
+        one.offences--
+        if (one.offences <= 0) all.delete(one.peer)
+      }
       if (found.length > 0) changed()
     },
     pardon(peer) {

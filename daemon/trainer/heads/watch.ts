@@ -7,6 +7,7 @@
 // that get worse a little at a time would never be noticed. Rewards may also fall for another reason. That costs the same:
 // going back to where the level was good, and a trial for each peer.
 
+import { goodAfter, knownOf, levelOf, withDoubt } from '../guards/level.ts'
 import { addPair, meanInterval, noPairs, type Pairs } from '../sharing/interval.ts'
 
 export interface HeadWatch {
@@ -35,15 +36,13 @@ const KEPT = 0.9
 const LEAST = 32
 /** A mean that is neither good nor bad after so many groups begins anew: old groups would hide what happens now. */
 const MAX = 1024
-const MAX_TASKS = 64
 
 export function createHeadWatch(): HeadWatch {
   let levels = new Map<string, Level>()
   return {
     ownGroup(task, reward, version) {
-      const level = levels.get(task) ?? { now: noPairs() }
-      if (levels.size >= MAX_TASKS && !levels.has(task)) return undefined
-      levels.set(task, level)
+      const level = knownOf(levels, task, { now: noPairs() })
+      if (!level) return undefined
       addPair(level.now, reward, 0)
       const { good, now } = level
       if (now.count < LEAST) return undefined
@@ -57,7 +56,8 @@ export function createHeadWatch(): HeadWatch {
         return { message, goodAt: good!.at }
       }
       if (least === undefined || low > least || now.count >= MAX) {
-        level.good = goodAfter(good, now, version)
+        const seen = goodAfter(good?.seen, now)
+        if (seen !== good?.seen) level.good = { seen, at: version }
         level.now = noPairs()
       }
       return undefined
@@ -72,33 +72,4 @@ export function createHeadWatch(): HeadWatch {
 function leastOf({ mean, error }: ReturnType<typeof levelOf>): number {
   const level = mean - error
   return level - (1 - KEPT) * Math.abs(level)
-}
-
-/** With a group that is all right and one that is all wrong: groups without a right answer are no proof that none comes. */
-const withDoubt = ({ count, x, xx }: Pairs): Pairs => ({
-  ...noPairs(),
-  count: count + 2,
-  x: x + 1,
-  xx: xx + 1,
-})
-
-/** `error`: two standard errors. */
-function levelOf(seen: Pairs): { mean: number; error: number } {
-  const { count, x, xx } = withDoubt(seen)
-  const mean = x / count
-  return { mean, error: 2 * Math.sqrt(Math.max(0, xx - count * mean * mean) / (count - 1) / count) }
-}
-
-/**
- * The level rises where the new mean is surely higher. A mean that may be as high makes it more certain, and one that is
- * lower changes nothing.
- */
-function goodAfter(good: Level['good'], now: Pairs, at: number): NonNullable<Level['good']> {
-  if (!good) return { seen: now, at }
-  const [before, after] = [levelOf(good.seen).mean, levelOf(now)]
-  if (after.mean - after.error > before) return { seen: now, at }
-  if (after.mean + after.error < before) return good
-  const both = (name: keyof Pairs): number => good.seen[name] + now[name]
-  const seen = { ...noPairs(), count: both('count'), x: both('x'), xx: both('xx') }
-  return { seen, at }
 }

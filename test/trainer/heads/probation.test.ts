@@ -31,6 +31,22 @@ test('a suspect is not out; a trial clears it, and what it did before counts', (
   expect([probation.isOut('a', 199), probation.isOut('a', 200)]).toEqual([true, false])
 })
 
+test('a trial that takes the head of a peer makes up for one of its offences', () => {
+  const probation = createProbation()
+  for (const version of [10, 100]) probation.put(['a'], version)
+  probation.passed(['a'])
+  probation.put(['a'], 1000)
+  expect([probation.isOut('a', 1099), probation.isOut('a', 1100)]).toEqual([true, false])
+})
+
+test('a trial of a peer that was not suspected makes up for nothing', () => {
+  const probation = createProbation()
+  for (const version of [10, 100]) probation.put(['a'], version)
+  for (let i = 0; i < 3; i++) probation.passed(['a'])
+  probation.put(['a'], 1000)
+  expect([probation.isOut('a', 1099), probation.isOut('a', 1100)]).toEqual([true, false])
+})
+
 /** A node that starts at this version, and what it logs. */
 async function start(version: number, database = createVolatileDatabase(), lineage = 'l') {
   const lines: string[] = []
@@ -60,6 +76,15 @@ test('a suspect that was never out is written so that an older version reads it,
   const { probation: again } = await start(10, database)
   again.put(['a'], 10)
   expect([again.isOut('a', 59), again.isOut('a', 60)]).toEqual([true, false])
+})
+
+test('an offence that was made up for does not come back with a restart', async () => {
+  const { probation, database } = await start(10)
+  probation.put(['a'], 10)
+  probation.passed(['a'])
+  const { probation: again } = await start(100, database)
+  again.put(['a'], 100)
+  expect([again.isOut('a', 149), again.isOut('a', 150)]).toEqual([true, false])
 })
 
 test('a peer that the user pardoned stays pardoned', async () => {
