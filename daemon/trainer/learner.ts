@@ -66,11 +66,11 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       const scores = scoresOf(group)
       if (scores.length === 0) return
       const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length
-      state.pending.push(...guards.ownGroup(nameOf(group.prompt), mean))
+      state.pending.push(...guards.ownGroup(nameOf(group.prompt), mean, policy.reference().version))
     },
 
     evaluation(accuracy, prompts) {
-      state.pending.push(...guards.evaluation(accuracy, prompts))
+      state.pending.push(...guards.evaluation(accuracy, prompts, policy.reference().version))
     },
 
     alarm(message, goodAt) {

@@ -22,13 +22,14 @@ function warm(steps = 30) {
 function watchedRewards(seed: number) {
   const [guards, random] = [createGuards(), randomStream(seed, 'plateau')]
   const alarms: Alarm[] = []
+  let groups = 0
   const play = (task: string, mean: number, windows: number): void => {
     for (let i = 0; i < 64 * windows; i++) {
       const spread = Math.min(mean, 1 - mean)
       const p = mean + spread * (2 * random() - 1)
       let right = 0
       for (let j = 0; j < 8; j++) if (random() < p) right++
-      alarms.push(...guards.ownGroup(task, right / 8))
+      alarms.push(...guards.ownGroup(task, right / 8, Math.floor(groups++ / 16)))
     }
   }
   return { play, alarms }
@@ -85,7 +86,7 @@ describe('guards', () => {
   test('a reward that falls far beyond chance is an alarm; one that rises, or shakes, is none', () => {
     const random = randomStream(2, 'rewards')
     const groups = (guards: ReturnType<typeof createGuards>, mean: number, count: number) =>
-      Array.from({ length: count }, () => guards.ownGroup('sums', mean + 0.6 * (random() - 0.5))).flat()
+      Array.from({ length: count }, () => guards.ownGroup('sums', mean + 0.6 * (random() - 0.5), 1)).flat()
     const guards = createGuards()
     expect(groups(guards, 0.3, 512)).toEqual([])
     expect(groups(guards, 0.6, 1024)).toEqual([])
@@ -110,6 +111,15 @@ describe('guards', () => {
     expect(alarms).toMatchObject([
       { message: expect.stringMatching(/ in sums fell from 0\.[45]\d+ to 0\.1/) },
     ])
+  })
+
+  test('training goes back to before the first window that has fallen, however many groups others wrote since', () => {
+    const { play, alarms } = watchedRewards(1)
+    play('sums', 0.5, 16)
+    play('sums', 0.1, 1)
+    play('sorting', 0.5, 50)
+    play('sums', 0.1, 1)
+    expect(alarms).toMatchObject([{ goodAt: 16 * 4 }])
   })
 
   // Against the best window so far, these seeds have 12 and 8 false alarms.
@@ -142,13 +152,15 @@ describe('guards', () => {
 
   test('held-out accuracy is a canary too', () => {
     const guards = createGuards()
-    for (const accuracy of [0.2, 0.4, 0.38, 0.36, 0.2]) expect(guards.evaluation(accuracy, 300)).toEqual([])
-    expect(guards.evaluation(0.2, 300)).toMatchObject([{ guard: 'canary', rollBack: true }])
+    const seen = [0.2, 0.4, 0.38, 0.36, 0.2]
+    for (const [i, accuracy] of seen.entries()) expect(guards.evaluation(accuracy, 300, 10 * i)).toEqual([])
+    // It was fallen at the evaluation before.
+    expect(guards.evaluation(0.2, 300, 50)).toMatchObject([{ guard: 'canary', rollBack: true, goodAt: 40 }])
   })
 
   test('one bad evaluation is no alarm if the next one is as good as before', () => {
     const guards = createGuards()
     for (const accuracy of [0.4, 0.4, 0.22, 0.4, 0.4, 0.22, 0.4])
-      expect(guards.evaluation(accuracy, 300)).toEqual([])
+      expect(guards.evaluation(accuracy, 300, 1)).toEqual([])
   })
 })

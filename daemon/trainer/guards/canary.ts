@@ -15,43 +15,57 @@ const CONFIRMED = 5
 const WINDOW = 64
 
 interface Canary {
-  /** Takes the mean reward of a new own group. Returns a message if the reward has fallen. */
-  ownGroup(task: string, reward: number): string | undefined
-  evaluation(accuracy: number, prompts: number): string | undefined
+  /** Takes the mean reward of a new own group. `version`: this node's. Says what has fallen, if something has. */
+  ownGroup(task: string, reward: number, version: number): Fall | undefined
+  evaluation(accuracy: number, prompts: number, version: number): Fall | undefined
+}
+
+interface Fall {
+  message: string
+  /** The version before which there was no fall. */
+  goodAt: number
+}
+
+/** What was seen from a version on. */
+interface Seen {
+  of: Pairs
+  since: number
 }
 
 interface Watched {
   good?: Pairs
   /** What seems to have fallen or risen, until the next comparison. */
-  suspected?: Pairs | undefined
+  suspected?: Seen | undefined
 }
 
 export function createCanary(): Canary {
-  const tasks = new Map<string, Watched & { recent: Pairs }>()
+  const tasks = new Map<string, Watched & { recent: Seen | undefined }>()
   const accuracies: Watched = {}
 
   return {
-    ownGroup(task, reward) {
-      const known = knownOf(tasks, task, { recent: noPairs() })
+    ownGroup(task, reward, version) {
+      const known = knownOf(tasks, task, { recent: undefined })
       if (!known) return undefined
-      addPair(known.recent, reward, 0)
-      if (known.recent.count < WINDOW) return undefined
+      known.recent ??= { of: noPairs(), since: version }
       const now = known.recent
+      addPair(now.of, reward, 0)
+      if (now.of.count < WINDOW) return undefined
       // Windows do not overlap: many overlapping ones would be as many chances of a false alarm.
-      known.recent = noPairs()
+      known.recent = undefined
       return compare(known, now, `the reward of own rollouts in ${task}`)
     },
 
-    evaluation(accuracy, prompts) {
+    evaluation(accuracy, prompts, version) {
       const right = accuracy * prompts
-      return compare(accuracies, { ...noPairs(), count: prompts, x: right, xx: right }, 'held-out accuracy')
+      const of = { ...noPairs(), count: prompts, x: right, xx: right }
+      return compare(accuracies, { of, since: version }, 'held-out accuracy')
     },
   }
 }
 
-function compare(watched: Watched, seen: Pairs, what: string): string | undefined {
+function compare(watched: Watched, seen: Seen, what: string): Fall | undefined {
   const { good, suspected } = watched
-  const now = suspected ? bothOf(suspected, seen) : seen
+  const now = suspected ? bothOf(suspected.of, seen.of) : seen.of
   const isFallen = good !== undefined && hasFallen(now, good, suspected ? CONFIRMED : SUSPECTED)
   const better = goodAfter(good, now)
   // A rise waits for the next one too: from a level that one lucky window has set, all others seem to have fallen.
@@ -63,11 +77,12 @@ function compare(watched: Watched, seen: Pairs, what: string): string | undefine
     return undefined
   }
   const [from, to] = [good, now].map(({ x, count }) => (x / count).toFixed(3))
-  return `${what} fell from ${from} to ${to}`
+  return { message: `${what} fell from ${from} to ${to}`, goodAt: suspected!.since }
 }
 
+/** Agents' rewards may be below zero. */
 function hasFallen(now: Pairs, good: Pairs, errors: number): boolean {
   const [before, after] = [levelOf(good), levelOf(now)]
   const fall = before.mean - after.mean
-  return fall > FALL * before.mean && fall > (errors * Math.hypot(before.error, after.error)) / 2
+  return fall > FALL * Math.abs(before.mean) && fall > (errors * Math.hypot(before.error, after.error)) / 2
 }

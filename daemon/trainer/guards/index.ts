@@ -20,8 +20,8 @@ export interface Guards {
   /** Takes the figures of a step. `entropy` is absent if the step had no own rollouts. */
   step(seen: { gradientNorm: number; entropy?: number | undefined; skipped: readonly string[] }): Alarm[]
   /** Takes the mean reward of a new own group. `task`: with its difficulty. */
-  ownGroup(task: string, reward: number): Alarm[]
-  evaluation(accuracy: number, prompts: number): Alarm[]
+  ownGroup(task: string, reward: number, version: number): Alarm[]
+  evaluation(accuracy: number, prompts: number, version: number): Alarm[]
   /** Clears all statistics after a roll-back, because they describe discarded weights. */
   reset(): void
 }
@@ -64,14 +64,14 @@ export function createGuards(): Guards {
       return alarms
     },
 
-    ownGroup(task, reward) {
-      const fallen = canary.ownGroup(task, reward)
-      return fallen === undefined ? [] : [{ guard: 'canary', message: fallen, rollBack: true }]
+    ownGroup(...group) {
+      const fallen = canary.ownGroup(...group)
+      return fallen ? [{ guard: 'canary', rollBack: true, ...fallen }] : []
     },
 
-    evaluation(accuracy, prompts) {
-      const fallen = canary.evaluation(accuracy, prompts)
-      return fallen === undefined ? [] : [{ guard: 'canary', message: fallen, rollBack: true }]
+    evaluation(...seen) {
+      const fallen = canary.evaluation(...seen)
+      return fallen ? [{ guard: 'canary', rollBack: true, ...fallen }] : []
     },
 
     reset() {
