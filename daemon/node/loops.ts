@@ -197,6 +197,7 @@ function evaluate(
     {
       ...shared,
       onEvaluation(evaluation) {
+        journal.recover('evaluation')
         journal.evaluation(evaluation)
         core.onEvaluation(evaluation.accuracy, evaluation.prompts)
       },

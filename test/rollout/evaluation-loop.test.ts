@@ -1,8 +1,14 @@
-import { expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { runEvaluationLoop } from '../../daemon/rollout/evaluation/evaluation-loop.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { createWaker } from '../../daemon/rollout/waker.ts'
 import { NO_PHASES } from '../../protocol/api/index.ts'
+import { startLooped } from '../trainer/looped-node.ts'
+
+const closers: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
 
 /** Runs the loop for as long as its clock stays below `seconds`; gives the times of its evaluations, in seconds. */
 async function evaluationsWithin(seconds: number, everySeconds: (now: number) => number): Promise<number[]> {
@@ -45,4 +51,13 @@ test('an interval of thirty days is kept', async () => {
 
 test('a shorter interval counts within seconds', async () => {
   expect(await evaluationsWithin(100, (now) => (now < 30 ? 86_400 : 60))).toEqual([0, 60])
+})
+
+test('an evaluation that succeeds ends the failure of the one before', async () => {
+  const evaluations = { isFailing: true }
+  const node = await startLooped({ evaluations }, (closer) => closers.push(closer))
+  await node.until(() => node.failing() !== undefined)
+  expect(node.failing()).toBe('evaluation: the sampler failed')
+  evaluations.isFailing = false
+  await node.until(() => node.failing() === undefined)
 })

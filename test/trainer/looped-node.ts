@@ -72,13 +72,24 @@ export interface Accident {
   harm(weights: Weights): void
 }
 
+/** Evaluations, of which the test decides which fail. */
+export interface Evaluations {
+  isFailing: boolean
+}
+
 export type LoopedNode = Awaited<ReturnType<typeof startLooped>>
 
 /** It stops training at a roll-back until `goOn`. Whatever `close` closes is closed in the reverse order. */
 export async function startLooped(
-  { accident, disk = new SimulatedDisk() }: { accident?: Accident; disk?: SimulatedDisk },
+  {
+    accident,
+    evaluations: evaluated,
+    disk = new SimulatedDisk(),
+  }: { accident?: Accident; evaluations?: Evaluations; disk?: SimulatedDisk },
   close: (closer: () => Promise<unknown>) => void,
 ) {
+  const settings = (): Config =>
+    evaluated ? { ...config, eval: { every_seconds: 60, prompts_per_task: 1 } } : config
   const directory = await mkdtemp(join(tmpdir(), 'waggle-looped-'))
   close(() => rm(directory, { recursive: true }))
   const database = await openDatabase({ directory }, { log })
@@ -91,6 +102,8 @@ export async function startLooped(
   const sampler: Engine = {
     ...engine,
     async generate(request, options) {
+      // Only evaluations are greedy.
+      if (evaluated?.isFailing && request.temperature === 0) throw new Error('the sampler failed')
       const isLate = rollBack.isUnderWay
       const samples = await engine.generate(request, options)
       if (!isLate) return samples
@@ -177,7 +190,7 @@ export async function startLooped(
     },
   )
   const loops = startLoops(
-    { settings: () => config, self: 'me', seed: 1 },
+    { settings, self: 'me', seed: 1 },
     {
       ...{
         core,
@@ -226,6 +239,8 @@ export async function startLooped(
   return {
     sampler,
     ...{ policy, checkpoints, disk, saved, findings, own, troubles, learner: core.learner },
+    /** What fails now, as the journal says. */
+    failing: () => journal.trouble,
     /** As after a restart: what the newest checkpoint has. */
     restored: () => restoreNode(ids, { checkpoints, disk }),
     /** As a graceful stop: with a checkpoint. */
