@@ -98,7 +98,8 @@ export function decide(limits: Limits, readings: Readings, before: readonly Held
     const known = before.find((one) => one.limit === limit)
     const reason = why(limits, readings, known !== undefined)
     if (reason !== undefined) return [{ limit, reason, since: known?.since ?? now, seen: now }]
-    return known && now - known.seen < lastsMs ? [known] : []
+    // If the clock was set back, it may have applied in the future.
+    return known && Math.abs(now - known.seen) < lastsMs ? [known] : []
   })
   return held.sort((a, b) => a.since - b.since)
 }

@@ -71,6 +71,12 @@ test('after other programs were busy, the node waits until they have been calm f
   expect(names(after({ busy_percent: 20 }, busy, busy, ...calmFor(5)))).toEqual(['busy_percent'])
 })
 
+test('a clock that is set back does not lengthen the wait for other programs', () => {
+  const [limits, seen] = [{ ...NONE, busy_percent: 20 }, 7_200_000]
+  const busy = decide(limits, { ...calm, othersPercent: 63 }, [], seen)
+  expect(decide(limits, { ...calm, othersPercent: 3 }, busy, 0)).toEqual([])
+})
+
 test('files that take too much room hold back until there is room', () => {
   expect(after({ disk_gb: 2 }, { stateBytes: 2.1e9 })).toMatchObject([
     { reason: 'its files take 2.10 GB, limit 2.00 GB' },

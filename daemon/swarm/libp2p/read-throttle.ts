@@ -24,13 +24,9 @@ export class ReadThrottle {
 
   /** Pauses for `ms` from now. Another call can only extend the pause. */
   slow(peer: string, ms: number): void {
-    const end = this.parts.clock.now() + Math.min(ms, MAX_MS)
-    const before = this.until.get(peer)
-    if (before !== undefined) {
-      this.until.set(peer, Math.max(before, end))
-      return
-    }
-    this.until.set(peer, end)
+    const isPaused = this.until.has(peer)
+    this.until.set(peer, this.parts.clock.now() + Math.max(this.left(peer), Math.min(ms, MAX_MS)))
+    if (isPaused) return
     const paused = [...this.parts.libp2p.getConnections(peerIdFromString(peer))].filter((one) =>
       attempt(one, 'pause'),
     )
@@ -38,13 +34,17 @@ export class ReadThrottle {
   }
 
   private release(peer: string, paused: Connection[]): void {
-    const { clock } = this.parts
-    const left = (this.until.get(peer) ?? 0) - clock.now()
-    clock.after(Math.max(1, left), () => {
-      if ((this.until.get(peer) ?? 0) > clock.now()) return this.release(peer, paused)
+    this.parts.clock.after(Math.max(1, this.left(peer)), () => {
+      if (this.left(peer) > 0) return this.release(peer, paused)
       this.until.delete(peer)
       for (const connection of paused) attempt(connection, 'resume')
     })
+  }
+
+  /** Milliseconds left of the pause. If the clock was set back by more than any pause, it is over. */
+  private left(peer: string): number {
+    const left = (this.until.get(peer) ?? 0) - this.parts.clock.now()
+    return left > MAX_MS ? 0 : Math.max(0, left)
   }
 }
 

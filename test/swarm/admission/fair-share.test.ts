@@ -168,6 +168,29 @@ describe('the brake', () => {
     }
   })
 
+  test('a clock that is set back does not lengthen a pause', () => {
+    const clock = stillClock()
+    const due: (() => void)[] = []
+    const line = { status: 'open', isPaused: false, pause() {}, resume() {} }
+    line.pause = () => {
+      line.isPaused = true
+    }
+    line.resume = () => {
+      line.isPaused = false
+    }
+    const libp2p = { getConnections: () => [{ maConn: line }] } as never
+    const after = (_: number, run: () => void) => {
+      due.push(run)
+      return () => {}
+    }
+    const throttle = new ReadThrottle({}, { libp2p, clock: { now: () => clock.now(), after } })
+    throttle.slow(freshIdentity().peerId, 8000)
+    expect(line.isPaused).toBe(true)
+    clock.time += 8000 - 7_200_000
+    due.shift()!()
+    expect(line.isPaused).toBe(false)
+  })
+
   test('a peer that sends 80 groups at once is not refused any', async () => {
     const a = await startNode()
     const b = await startNode()

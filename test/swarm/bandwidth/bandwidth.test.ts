@@ -4,6 +4,7 @@ import { multiaddr } from '@multiformats/multiaddr'
 import type { Uint8ArrayList } from 'uint8arraylist'
 import { afterEach, expect, test } from 'vitest'
 import { Bandwidth, UNLIMITED } from '../../../daemon/swarm/bandwidth/bandwidth.ts'
+import { Pace } from '../../../daemon/swarm/bandwidth/pace.ts'
 import { Publisher } from '../../../daemon/swarm/gossip/publisher.ts'
 import {
   codec,
@@ -142,6 +143,14 @@ test('reading pauses on all connections while more has come than the limit allow
   await flood(1000)
   expect(a.received + b.received - received).toBe(400_000)
   expect(bandwidth.use().holds).toEqual([])
+})
+
+test('a clock that is set back does not lengthen the wait before more is sent', () => {
+  const pace = new Pace()
+  pace.spend(300_000, 100_000, NOVEMBER)
+  expect(pace.waitMs(100_000, NOVEMBER)).toBe(2000)
+  const back = NOVEMBER - 7_200_000
+  expect([0, 500, 2000].map((passed) => pace.waitMs(100_000, back + passed))).toEqual([2000, 1500, 0])
 })
 
 test('a connection through a relay is counted once, at the connection to the relay', async () => {
