@@ -16,7 +16,7 @@ export class Notices {
   }
 
   /** The condition behind a notice has ended. */
-  over(key: 'clock' | 'lan' | 'mdns' | 'silence' | 'upnp'): void {
+  over(key: 'clock' | 'lan' | 'mdns' | 'silence' | 'upnp' | `rules-${string}`): void {
     if (this.shown.delete(key)) this.parts.onEvent({ type: 'over', key })
   }
 
@@ -85,6 +85,11 @@ export class Notices {
       `${peerName(peer)} has different swarm rules: ${why}`,
       'Groups are not exchanged with it.',
     )
+  }
+
+  /** The peer has this swarm's rules now. */
+  sameRules(peer: string): void {
+    this.over(`rules-${peer}`)
   }
 
   forwarding(outcome: Forwarded): void {

@@ -36,6 +36,7 @@ export function makeGreeter(
       ...{ libp2p, traffic: records, clock, log, random },
       denies: gate.denies,
       onGreeted: (peer) => {
+        notices.sameRules(peer)
         connectionLimit.hasGreeted(peer)
         void redial.remember(peer)
         exchange.onGreeted(peer)

@@ -165,6 +165,19 @@ describe('rules', () => {
     )
   })
 
+  test('a peer that comes back with the same rules ends the notice of other ones', async () => {
+    const identity = freshIdentity()
+    const a = await startNode({ tasks: [{ name: 'sums', version: 1 }] })
+    const old = await startNode({ tasks: others }, { identity })
+    await expect(old.swarm.join(a.address)).rejects.toMatchObject({ code: 'E_SWARM_RULES' })
+    const key = `rules-${identity.peerId}`
+    await until('the notice', () => a.events.some((event) => event.type === 'notice' && event.key === key))
+    await old.swarm.stop()
+    const upgraded = await startNode({ tasks: [{ name: 'sums', version: 1 }] }, { identity })
+    await upgraded.swarm.join(a.address)
+    await until('its end', () => a.events.some((event) => event.type === 'over' && event.key === key))
+  })
+
   test('another swarm is named', async () => {
     const a = await startNode({ swarm: 'one' })
     const b = await startNode({ swarm: 'two' })
