@@ -7,6 +7,9 @@ import type { SwarmEvent } from './types.ts'
 /** Maximum number of notices about peers, per kind: identities are free, so strangers could otherwise fill the list. */
 const MAX_ABOUT_PEERS = 4
 
+/** Notices whose condition ends, at the latest when the node leaves the swarm. Others are about what people must do. */
+const ENDING = /^(clock|lan|mdns|silence|upnp|rules-.*)$/
+
 export class Notices {
   private readonly shown = new Set<string>()
   private readonly parts: { onEvent(event: SwarmEvent): void }
@@ -17,7 +20,12 @@ export class Notices {
 
   /** The condition behind a notice has ended. */
   over(key: 'clock' | 'lan' | 'mdns' | 'silence' | 'upnp' | `rules-${string}`): void {
-    if (this.shown.delete(key)) this.parts.onEvent({ type: 'over', key })
+    this.end(key)
+  }
+
+  /** The swarm has stopped. The next one knows nothing of these notices. */
+  close(): void {
+    for (const key of [...this.shown].filter((one) => ENDING.test(one))) this.end(key)
   }
 
   clockOff(message: string): void {
@@ -105,6 +113,10 @@ export class Notices {
   private showOf(kind: 'twin' | 'rules' | 'unneeded', peer: string, message: string, action: string): void {
     const about = [...this.shown].filter((key) => key.startsWith(`${kind}-`))
     if (about.length < MAX_ABOUT_PEERS) this.show(`${kind}-${peer}`, message, action)
+  }
+
+  private end(key: string): void {
+    if (this.shown.delete(key)) this.parts.onEvent({ type: 'over', key })
   }
 
   private show(key: string, message: string, action: string): void {

@@ -103,6 +103,7 @@ export async function createSwarm(options: SwarmOptions, parts: SwarmParts): Pro
       await forgetting.stop()
       await exchange.stop()
       await libp2p.stop()
+      notices.close()
       await bandwidth.stop()
     },
     addresses: () => libp2p.getMultiaddrs().map(String),

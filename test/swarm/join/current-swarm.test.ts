@@ -10,6 +10,7 @@ import {
   type OpenSwarmOptions,
   openSwarm,
   type Swarm,
+  type SwarmEvent,
 } from '../../../daemon/swarm/index.ts'
 import { decodeInvite } from '../../../protocol/wire/index.ts'
 import { codec, freshIdentity, startNode, stopNodes, tasks, until, worldClock } from '../helpers.ts'
@@ -31,7 +32,8 @@ const identities = new Map<string, ReturnType<typeof freshIdentity>>()
 async function open(
   name: string,
   options: Partial<OpenSwarmOptions> = {},
-): Promise<{ swarm: Swarm; file: string; close: () => Promise<void> }> {
+): Promise<{ swarm: Swarm; file: string; events: SwarmEvent[]; close: () => Promise<void> }> {
+  const events: SwarmEvent[] = []
   const file = join(folder, name, 'swarm.json')
   if (!identities.has(name)) identities.set(name, freshIdentity())
   const { swarm, close } = await openSwarm(
@@ -53,7 +55,7 @@ async function open(
       codec,
       version: () => 0,
       onGroup: () => {},
-      onEvent: () => {},
+      onEvent: (event) => events.push(event),
     },
   )
   const once = () => {
@@ -62,7 +64,7 @@ async function open(
     return close()
   }
   closers.push(once)
-  return { swarm, file, close: once }
+  return { swarm, file, events, close: once }
 }
 
 test('a private swarm’s invite is all that a fresh home needs, before the first start and after a restart', async () => {
@@ -88,6 +90,18 @@ test('a running node changes over to a private swarm when it is given an invite,
   expect(swarm.name).toBe('waggle')
   await until('the founder to see it go', () => founder.swarm.counters().connected === 0)
   expect(await swarm.join(open1.address)).toMatchObject({ state: 'connected' })
+})
+
+test('notices of a swarm end when the node moves to another', async () => {
+  const founder = await open('founder', { private: true, name: 'lab' })
+  const { swarm, events } = await open('runner')
+  const other = await startNode({ swarm: 'other' })
+  await expect(swarm.join(other.address)).rejects.toMatchObject({ code: 'E_SWARM_RULES' })
+  const key = `rules-${other.swarm.peerId}`
+  expect(events).toContainEqual(expect.objectContaining({ type: 'notice', key }))
+  await swarm.leave()
+  await swarm.join(await founder.swarm.invite())
+  expect(events).toContainEqual({ type: 'over', key })
 })
 
 test('from one private swarm to another: after `leave` the invite is accepted, also where the config asks for a key', async () => {

@@ -52,3 +52,18 @@ test('peers under ever new names with other rules get a few notices, so that the
   expect(events.length).toBeLessThan(10)
   expect(events.at(-1)).toMatchObject({ key: 'clock' })
 })
+
+test('when a swarm has stopped, its notices are over but for those about what somebody must do', () => {
+  const notices = new Notices({}, { onEvent: (event) => events.push(event) })
+  notices.clockOff('the clock is off')
+  notices.neighbours('another node is here', 'join it')
+  notices.noMdns('no multicast')
+  notices.silence(1, 600_000)
+  notices.forwarding({ trouble: 'it is off' })
+  notices.otherRules('stranger', 'another swarm')
+  notices.impostor()
+  notices.twin('twin')
+  notices.close()
+  const over = events.flatMap((event) => (event.type === 'over' ? [event.key] : []))
+  expect(over).toEqual(['clock', 'lan', 'mdns', 'silence', 'upnp', 'rules-stranger'])
+})
