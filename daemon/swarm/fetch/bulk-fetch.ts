@@ -63,13 +63,13 @@ export async function bulkFetch(
       try {
         await session(options, parts, async (manifest, chunks) => {
           if (missing === undefined) {
-            missing = await missingChunks(file, manifest)
+            missing = await onDisk(partial, () => missingChunks(file, manifest))
             result.bytes = manifest.size
             result.resumed = bytesThere(manifest, missing)
-            await file.truncate(manifest.size)
+            await onDisk(partial, () => file.truncate(manifest.size))
           }
           for await (const { index, bytes } of chunks(missing)) {
-            await writeAll(file, bytes, index * manifest.chunk)
+            await onDisk(partial, () => writeAll(file, bytes, index * manifest.chunk))
             missing.delete(index)
             result.chunksFetched++
             options.onProgress?.({ bytes: bytesThere(manifest, missing), size: manifest.size })
@@ -90,13 +90,25 @@ export async function bulkFetch(
         })
       }
     }
-    await file.sync()
+    await onDisk(partial, () => file.sync())
   } finally {
     await file.close()
   }
   await rename(partial, options.path)
   await syncFolder(dirname(options.path))
   return result
+}
+
+/** Whatever fails here is no fault of the peer, and would fail again. */
+async function onDisk<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (cause) {
+    throw new WaggleError('E_STORE', `${path} cannot be written: ${(cause as Error).message}`, {
+      hint: 'Look at the disk and the room on it, then ask again: what has come is kept.',
+      cause,
+    })
+  }
 }
 
 /** `bytes` is valid until the next chunk is requested. */

@@ -2,9 +2,10 @@
 
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { freshIdentity, startNode, stopNodes, type TestNode } from '../helpers.ts'
 
 let home: string
@@ -19,6 +20,7 @@ beforeEach(async () => {
   await client.swarm.join(server.address)
 })
 afterEach(async () => {
+  vi.restoreAllMocks()
   await stopNodes()
   rmSync(home, { recursive: true, force: true })
 })
@@ -56,6 +58,24 @@ test('resumes where it stopped: keeps good chunks and fetches damaged ones again
   const result = await client.swarm.download({ id, from: server.swarm.peerId, path: join(home, 'copy') })
   expect(result).toEqual({ bytes: 4 << 20, resumed: 5 * (512 << 10), chunksFetched: 3 })
   expect(digest(join(home, 'copy'))).toBe(digest(path))
+})
+
+/** Each write to a file fails from now on. */
+async function fillDisk(): Promise<void> {
+  const handle = await open(join(home, 'file'))
+  await handle.close()
+  const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
+  vi.spyOn(Object.getPrototypeOf(handle) as FileHandle, 'write').mockRejectedValue(full)
+}
+
+test('a disk that is full ends it at once and is named', async () => {
+  const { id } = await server.swarm.offer({ path: file(1_000_000) })
+  await fillDisk()
+  const fetching = client.swarm.download({ id, from: server.swarm.peerId, path: join(home, 'copy') })
+  await expect(fetching).rejects.toMatchObject({
+    code: 'E_STORE',
+    message: expect.stringContaining('no space left'),
+  })
 })
 
 test('waits for a server that goes away in the middle and comes back', async () => {
