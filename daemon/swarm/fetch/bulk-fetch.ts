@@ -32,7 +32,7 @@ export interface BulkFetchOptions {
   from: string
   /** Destination path. Until the file is complete, it has another name. */
   path: string
-  /** Larger files are refused before anything is written. */
+  /** Room for what is still to come. A file that needs more is refused before anything is written. */
   maxBytes?: number
   /** Without a signal, it retries forever. */
   signal?: AbortSignal
@@ -59,9 +59,10 @@ export async function bulkFetch(
   const result: BulkFetched = { bytes: 0, resumed: 0, chunksFetched: 0 }
   let missing: Set<number> | undefined
   try {
+    const maxBytes = (options.maxBytes ?? Number.POSITIVE_INFINITY) + (await takenBy(file))
     for (;;) {
       try {
-        await session(options, parts, async (manifest, chunks) => {
+        await session({ ...options, maxBytes }, parts, async (manifest, chunks) => {
           if (missing === undefined) {
             missing = await onDisk(partial, () => missingChunks(file, manifest))
             result.bytes = manifest.size
@@ -116,7 +117,7 @@ type Chunk = { index: number; bytes: Uint8Array }
 
 /** One stream: first the manifest, then chunks in the order requested. */
 async function session(
-  { id, from, maxBytes = Number.POSITIVE_INFINITY, signal }: BulkFetchOptions,
+  { id, from, maxBytes, signal }: BulkFetchOptions & { maxBytes: number },
   { libp2p, traffic, clock }: { libp2p: SwarmNode; traffic: Traffic; clock: Clock },
   use: (manifest: Manifest, chunks: (wanted: Iterable<number>) => AsyncGenerator<Chunk>) => Promise<void>,
 ): Promise<void> {
@@ -164,6 +165,12 @@ async function session(
     stream.abort(error as Error)
     throw error
   }
+}
+
+/** Bytes that it takes on the disk. An incomplete file has its full size from the start, with holes in it. */
+async function takenBy(file: FileHandle): Promise<number> {
+  const { size, blocks } = await file.stat()
+  return Math.min(size, blocks * 512)
 }
 
 async function missingChunks(file: FileHandle, manifest: Manifest): Promise<Set<number>> {

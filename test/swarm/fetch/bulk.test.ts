@@ -1,7 +1,7 @@
 // A file of some megabytes between real nodes: whole, resumed, refused.
 
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -58,6 +58,19 @@ test('resumes where it stopped: keeps good chunks and fetches damaged ones again
   const result = await client.swarm.download({ id, from: server.swarm.peerId, path: join(home, 'copy') })
   expect(result).toEqual({ bytes: 4 << 20, resumed: 5 * (512 << 10), chunksFetched: 3 })
   expect(digest(join(home, 'copy'))).toBe(digest(path))
+})
+
+test('what has come needs no room again, and what is missing does', async () => {
+  const path = file(4 << 20)
+  const { id } = await server.swarm.offer({ path })
+  const copy = join(home, 'copy')
+  // As an interrupted fetch leaves it: of the full size, with a hole where nothing has come yet.
+  writeFileSync(`${copy}.partial`, readFileSync(path).subarray(0, 3 << 20))
+  truncateSync(`${copy}.partial`, 4 << 20)
+  const fetchInto = (maxBytes: number) =>
+    client.swarm.download({ id, from: server.swarm.peerId, path: copy, maxBytes })
+  await expect(fetchInto(900_000)).rejects.toMatchObject({ code: 'E_PEER' })
+  expect(await fetchInto(1 << 20)).toMatchObject({ resumed: 3 << 20 })
 })
 
 /** Each write to a file fails from now on. */
