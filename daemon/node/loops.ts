@@ -136,9 +136,7 @@ export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsP
         journal.recover('training')
         journal.step(report)
         if (!report.rolledBack) parts.record.step(report.step)
-        for (const [author, groups] of Object.entries(report.authors)) {
-          if (author !== self) swarm?.used(author, groups)
-        }
+        for (const [author, groups] of Object.entries(report.authors)) swarm?.used(author, groups)
         await saveIfDue()
         await parts.serveRequests()
       },

@@ -1,7 +1,7 @@
 // What the learner does for plugins beside the update: estimators without one, groups without a signal that are kept all the
 // same, and models of roles.
 
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Engine, GradientRequest, TrainRequest } from '../../daemon/engine/engine.ts'
 import { randomStream } from '../../daemon/host/random.ts'
 import type { LivePolicy } from '../../daemon/policy/live-policy.ts'
@@ -312,4 +312,31 @@ test('an own group in an update that was not taken does not permit more updates 
   expect(await train({ own, foreign: theirs(5) })).toMatchObject({ own: 1, steps: 0 })
   setStable(true)
   expect([await alone(), await alone()]).toEqual([true, false])
+})
+
+describe('a peer counts as trained on', () => {
+  const authorsOf = async (batch: { groups: Group[]; learnForeign: boolean }, isStable = true) => {
+    const { learner, setStable } = await setUp([], { sizes: { own: 1, foreign: 2 } })
+    setStable(isStable)
+    return (await learner.train({ ...batch, compare: true }))?.authors
+  }
+  const groups = [group([0, 1]), ...theirs(2)]
+
+  test('for each of its groups whose gradient is in the weights', async () => {
+    expect(await authorsOf({ groups, learnForeign: true })).toEqual({ peer: 2 })
+  })
+
+  test('not for groups that were only measured', async () => {
+    expect(await authorsOf({ groups, learnForeign: false })).toEqual({})
+  })
+
+  test('not for groups of a step that was not taken', async () => {
+    expect(await authorsOf({ groups, learnForeign: true }, false)).toEqual({})
+  })
+
+  test('for an own group in which its rollout is borrowed', async () => {
+    const lent = group([0, 1])
+    lent.rollouts[1] = { ...lent.rollouts[1]!, author: 'peer' }
+    expect(await authorsOf({ groups: [lent], learnForeign: true })).toEqual({ peer: 1 })
+  })
 })

@@ -92,7 +92,10 @@ export interface UpdateOutcome extends UpdateReport {
   /** Staleness of each group, in policy versions. */
   ages: number[]
   pluginMetrics: Record<string, number>
-  /** Number of groups by author. A group also counts for the authors of rollouts borrowed in it. */
+  /**
+   * Groups of each peer whose gradients are in the new weights, so none if the step was rolled back. An own group counts
+   * for the peers whose rollouts are borrowed in it.
+   */
   authors: Record<string, number>
   /** Set if the step ended in a roll-back. */
   rolledBack?: boolean

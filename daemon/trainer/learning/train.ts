@@ -68,7 +68,7 @@ export async function train(chosen: Batch, inside: Inside): Promise<UpdateOutcom
     rollouts: groups.reduce((total, { rollouts }) => total + rollouts.length, 0),
     ages: groups.map((group) => Math.max(0, version - group.bornVersion)),
     pluginMetrics: { ...plugins.takeMetrics(), ...unreported, ...roleMetrics },
-    authors: countBy(groups.flatMap(authorsOf)),
+    authors: rolledBack ? {} : peersBehind(report.trainedOn, groups, options.self),
     ...(rolledBack ? { rolledBack } : {}),
   }
 }
@@ -175,8 +175,14 @@ function authorsOf({ author, rollouts }: Group): string[] {
   return [...new Set([author, ...rollouts.map((rollout) => rollout.author ?? author)])]
 }
 
-function countBy(names: readonly string[]): Record<string, number> {
-  const counts: Record<string, number> = {}
-  for (const name of names) counts[name] = (counts[name] ?? 0) + 1
+/** Groups of each peer that the weights were trained on. Own ones count for whoever's rollouts are borrowed in them. */
+function peersBehind(
+  { own, foreign }: UpdateReport['trainedOn'],
+  groups: readonly Group[],
+  self: string,
+): Record<string, number> {
+  const counts = { ...foreign }
+  const lent = own > 0 ? groups.filter(({ author }) => author === self).flatMap(authorsOf) : []
+  for (const peer of lent) if (peer !== self) counts[peer] = (counts[peer] ?? 0) + 1
   return counts
 }
