@@ -251,6 +251,13 @@ describe('export', () => {
     expect(JSON.parse(lines.stdout.split('\n')[0]!)).toEqual({ time: 10, step: 1, reward: 0.5 })
     expect((await waggle(['export', 'run', '--home', freshHome()])).stderr).toContain('no run was recorded')
   })
+
+  test('a folder in place of the file of a run is refused', async () => {
+    const home = freshHome()
+    const { status, stderr } = await waggle(['export', 'run', home, '--home', home])
+    expect(stderr).toContain(`${home} is a folder, not the file of a run`)
+    expect(status).toBe(2)
+  })
 })
 
 describe('completion', () => {

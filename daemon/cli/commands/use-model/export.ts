@@ -1,6 +1,6 @@
 // waggle export: a run as a table. Exports of the model are in model/export-model.ts.
 
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Event } from '../../../../protocol/api/index.ts'
 import { WaggleError } from '../../../../protocol/errors.ts'
@@ -18,6 +18,11 @@ function exportRun({ options, paths, io, out, arguments: [, given = 'last'] }: C
   if (!file || !existsSync(file)) {
     throw new WaggleError('E_USAGE', file ? `there is no ${file}` : `no run was recorded in ${paths.runs}`, {
       hint: '`waggle up` records its run.',
+    })
+  }
+  if (statSync(file).isDirectory()) {
+    throw new WaggleError('E_USAGE', `${file} is a folder, not the file of a run`, {
+      hint: `Give a file, such as one of those in ${paths.runs}. The table is printed: \`waggle export run > run.csv\` keeps it.`,
     })
   }
   const format = options.format ?? 'csv'
