@@ -27,8 +27,6 @@ export interface Adapter {
 }
 
 export interface OpenOptions {
-  /** Seed of an adapter's initial values. A 32-bit integer. Default: 0. */
-  seed?: number
   /** Trains an adapter; `true` means its defaults. Without it, all weights are trained. */
   adapter?: Adapter | boolean
   /** Continues from the newest checkpoint in this folder, if there is one: its weights, optimizer and version. */

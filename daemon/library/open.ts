@@ -19,7 +19,6 @@ import { nodeDisk as disk, freeBytes } from '../store/node-disk.ts'
 import { type Restored, restoreNode } from '../trainer/checkpoints/checkpointing.ts'
 import type { Model, OpenOptions } from './contract.ts'
 import { createModel } from './model.ts'
-import { checkSeed } from './rows.ts'
 
 /** The step that the memory plan assumes, if the context has room for it: tokens and samples. */
 const WORK = { prompt: 512, completion: 256, groupSize: 8 }
@@ -35,7 +34,6 @@ const now = Date.now
  */
 export async function openModel(reference: string, options: OpenOptions = {}): Promise<Model> {
   const { adapter: wished, resume, device = 'auto', base = process.cwd() } = options
-  const _seed = checkSeed(options.seed ?? 0)
   const asked = adapterOf(wished)
   const found = await findModel(
     {
