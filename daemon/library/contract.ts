@@ -27,7 +27,10 @@ export interface Adapter {
 }
 
 export interface OpenOptions {
-  /** Trains an adapter; `true` means its defaults. Without it, all weights are trained. */
+  /**
+   * Trains an adapter. `true` means the one of the checkpoint in `resume`, or else its defaults. Without it, what that
+   * checkpoint trained is trained, or else all weights.
+   */
   adapter?: Adapter | boolean
   /** Continues from the newest checkpoint in this folder, if there is one: its weights, optimizer and version. */
   resume?: string

@@ -14,9 +14,10 @@ import { openPolicy } from '../policy/live-policy.ts'
 import { type MemoryPlan, memoryBudget, memoryHere, planMemory } from '../policy/memory-plan/index.ts'
 import { loadModelAs } from '../policy/model.ts'
 import { bundledModel, findModel } from '../policy/sources/find.ts'
-import { createCheckpoints } from '../store/checkpoints/checkpoints.ts'
+import { trainedMeta } from '../policy/trained.ts'
+import { type Checkpoint, type Checkpoints, createCheckpoints } from '../store/checkpoints/checkpoints.ts'
 import { nodeDisk as disk, freeBytes } from '../store/node-disk.ts'
-import { type Restored, restoreNode } from '../trainer/checkpoints/checkpointing.ts'
+import { restoreNode } from '../trainer/checkpoints/checkpointing.ts'
 import type { Model, OpenOptions } from './contract.ts'
 import { createModel } from './model.ts'
 
@@ -47,12 +48,14 @@ export async function openModel(reference: string, options: OpenOptions = {}): P
       freeBytes,
     },
   )
+  const saved = resume === undefined ? undefined : await checkpointsIn(resolve(base, resume))
+  const adapter = saved?.newest ? adapterOfSaved(saved.newest, { asked, wished, resume: resume! }) : asked
   let plan: MemoryPlan | undefined
   const loaded = await loadModelAs(found.directory, { disk }, ({ spec, tensors }) => {
     const completion = Math.min(WORK.completion, spec.contextLength >> 1)
     plan = planMemory(found.name, spec, {
-      method: asked ? 'lora' : 'full',
-      adapter: asked ?? specOf({}),
+      method: adapter ? 'lora' : 'full',
+      adapter: adapter ?? specOf({}),
       microBatchTokens: 0,
       budget: memoryBudget(0, memoryHere()),
       work: {
@@ -63,16 +66,12 @@ export async function openModel(reference: string, options: OpenOptions = {}): P
     })
     return plan.base
   })
-  const restored = resume === undefined ? undefined : await restoredFrom(resolve(base, resume), loaded)
-  if (restored && !sameAdapter(restored.adapter, asked, wished)) {
-    throw new WaggleError(
-      'E_CHECKPOINT',
-      restored.adapter
-        ? `the checkpoints in ${resume} are of an adapter of rank ${restored.adapter.rank}, alpha ${restored.adapter.alpha}, on ${restored.adapter.targets.join(', ')}`
-        : `the checkpoints in ${resume} are of all weights, not of an adapter`,
-      { hint: 'Open the model with the same adapter that it was saved with.' },
-    )
-  }
+  const restored =
+    saved &&
+    (await restoreNode(
+      { lineage: loaded.digest, spec: loaded.spec },
+      { checkpoints: saved.checkpoints, disk },
+    ))
   const { microBatchTokens, checkpointing, returnsMemory, slots, packs } = plan!
   const threads = options.threads ?? availableParallelism()
   const notice = options.onNotice ? { onNotice: options.onNotice } : {}
@@ -94,7 +93,7 @@ export async function openModel(reference: string, options: OpenOptions = {}): P
     const policy = await openPolicy(
       {
         model: loaded,
-        adapter: restored?.adapter ?? asked,
+        adapter,
         state: restored?.policy,
         slots,
         stopStrings: true,
@@ -108,12 +107,31 @@ export async function openModel(reference: string, options: OpenOptions = {}): P
   }
 }
 
-async function restoredFrom(
+async function checkpointsIn(
   directory: string,
-  { digest, spec }: { digest: string; spec: Parameters<typeof restoreNode>[0]['spec'] },
-): Promise<Restored | undefined> {
+): Promise<{ checkpoints: Checkpoints; newest: Checkpoint | undefined }> {
   const checkpoints = await createCheckpoints({ directory, keep: 3 }, { disk, clock: now, log: () => {} })
-  return await restoreNode({ lineage: digest, spec }, { checkpoints, disk })
+  return { checkpoints, newest: await checkpoints.latest() }
+}
+
+/** What a checkpoint trains: an adapter, or all weights. Throws E_CHECKPOINT if something else was asked for. */
+function adapterOfSaved(
+  { manifest }: Checkpoint,
+  {
+    asked,
+    wished,
+    resume,
+  }: { asked: AdapterSpec | undefined; wished: OpenOptions['adapter']; resume: string },
+): AdapterSpec | undefined {
+  const { adapter } = trainedMeta(manifest.meta)
+  if (sameAdapter(adapter, asked, wished)) return adapter
+  throw new WaggleError(
+    'E_CHECKPOINT',
+    adapter
+      ? `the checkpoints in ${resume} are of an adapter of rank ${adapter.rank}, alpha ${adapter.alpha}, on ${adapter.targets.join(', ')}`
+      : `the checkpoints in ${resume} are of all weights, not of an adapter`,
+    { hint: 'Open the model with the same adapter that it was saved with.' },
+  )
 }
 
 function adapterOf(wished: OpenOptions['adapter']): AdapterSpec | undefined {

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { expression, type Model, type Objective, objectiveOf, openModel } from '../../daemon/library/index.ts'
 
 // Engines start and models are read; a busy machine takes long.
@@ -181,6 +181,23 @@ test('an adapter leaves the model as it is until it has learnt, and is exported 
   } finally {
     await Promise.all([small.close(), fresh.close()])
   }
+})
+
+describe('with memory for an adapter, but not for all weights', () => {
+  beforeEach(() => {
+    // 85 % of it may be used: 240 MB. The default adapter takes 225 MB, and all weights 256.
+    vi.spyOn(process, 'constrainedMemory').mockReturnValue(282e6)
+  })
+  afterEach(() => vi.restoreAllMocks())
+
+  test("a checkpoint's adapter is planned for without being named", async () => {
+    const small = await openModel('default', { threads: 1, base: place, adapter: true })
+    await small.save('planned')
+    await small.close()
+    const continued = await openModel('default', { threads: 1, base: place, resume: 'planned' })
+    expect(continued.facts.trained).toBe(small.facts.trained)
+    await continued.close()
+  })
 })
 
 describe('mistakes are reported before anything is computed', () => {
