@@ -11,8 +11,14 @@ import { createEngines } from '../engine/select.ts'
 import { sleep } from '../platform/index.ts'
 import { bytesIn } from '../policy/files/base-weights.ts'
 import { openPolicy } from '../policy/live-policy.ts'
-import { type MemoryPlan, memoryBudget, memoryHere, planMemory } from '../policy/memory-plan/index.ts'
-import { loadModelAs } from '../policy/model.ts'
+import {
+  type MemoryPlan,
+  memoryBudget,
+  memoryHere,
+  planMemory,
+  type Wish,
+} from '../policy/memory-plan/index.ts'
+import { type BeforeWeights, loadModelAs } from '../policy/model.ts'
 import { bundledModel, findModel } from '../policy/sources/find.ts'
 import { trainedMeta } from '../policy/trained.ts'
 import { type Checkpoint, type Checkpoints, createCheckpoints } from '../store/checkpoints/checkpoints.ts'
@@ -21,8 +27,8 @@ import { restoreNode } from '../trainer/checkpoints/checkpointing.ts'
 import type { Model, OpenOptions } from './contract.ts'
 import { createModel } from './model.ts'
 
-/** The step that the memory plan assumes, if the context has room for it: tokens and samples. */
-const WORK = { prompt: 512, completion: 256, groupSize: 8 }
+/** The step that the memory plan assumes, if the context has room for it, in tokens. */
+const WORK = { prompt: 512, completion: 256 }
 /** ONNX Runtime 1.29 and later sends telemetry unless it is turned off before loading. */
 process.env.ORT_DISABLE_TELEMETRY ??= '1'
 
@@ -52,18 +58,7 @@ export async function openModel(reference: string, options: OpenOptions = {}): P
   const adapter = saved?.newest ? adapterOfSaved(saved.newest, { asked, wished, resume: resume! }) : asked
   let plan: MemoryPlan | undefined
   const loaded = await loadModelAs(found.directory, { disk }, ({ spec, tensors }) => {
-    const completion = Math.min(WORK.completion, spec.contextLength >> 1)
-    plan = planMemory(found.name, spec, {
-      method: adapter ? 'lora' : 'full',
-      adapter: adapter ?? specOf({}),
-      microBatchTokens: 0,
-      budget: memoryBudget(0, memoryHere()),
-      work: {
-        ...{ completion, groupSize: WORK.groupSize, mixes: false },
-        prompt: Math.min(WORK.prompt, spec.contextLength - completion),
-      },
-      base: { asked: 'auto', bytes: (precision) => bytesIn(tensors, spec, precision) },
-    })
+    plan = planFor(found.name, { spec, tensors }, adapter)
     return plan.base
   })
   const restored =
@@ -104,6 +99,43 @@ export async function openModel(reference: string, options: OpenOptions = {}): P
   } catch (error) {
     await engine.close()
     throw error
+  }
+}
+
+/** Throws E_MODEL if it does not fit, with a hint in words of `OpenOptions`: a program has no config to change. */
+function planFor(
+  name: string,
+  { spec, tensors }: Pick<BeforeWeights, 'spec' | 'tensors'>,
+  adapter: AdapterSpec | undefined,
+): MemoryPlan {
+  const completion = Math.min(WORK.completion, spec.contextLength >> 1)
+  const prompt = Math.min(WORK.prompt, spec.contextLength - completion)
+  const wish: Wish = {
+    method: adapter ? 'lora' : 'full',
+    adapter: adapter ?? specOf({}),
+    microBatchTokens: 0,
+    budget: memoryBudget(0, memoryHere()),
+    work: { completion, prompt, mixes: false },
+    base: { asked: 'auto', bytes: (precision) => bytesIn(tensors, spec, precision) },
+  }
+  try {
+    return planMemory(name, spec, wish)
+  } catch (error) {
+    if (!(error instanceof WaggleError)) throw error
+    const { code, message, data } = error
+    const hint =
+      !adapter && fits(name, spec, { ...wish, method: 'lora' })
+        ? 'An adapter would fit: open it with `adapter: true`.'
+        : 'Free memory, or open a smaller model, or the same one as a GGUF file of 4 or 8 bits with `adapter: true`.'
+    throw new WaggleError(code, message, { hint, ...(data && { data }) })
+  }
+}
+
+function fits(...asked: Parameters<typeof planMemory>): boolean {
+  try {
+    return planMemory(...asked) !== undefined
+  } catch {
+    return false
   }
 }
 

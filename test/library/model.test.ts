@@ -198,6 +198,20 @@ describe('with memory for an adapter, but not for all weights', () => {
     expect(continued.facts.trained).toBe(small.facts.trained)
     await continued.close()
   })
+
+  test('the hint about all weights names the option for an adapter', async () => {
+    await expect(openModel('default', { base: place })).rejects.toMatchObject({
+      message: expect.stringContaining('does not fit'),
+      hint: 'An adapter would fit: open it with `adapter: true`.',
+    })
+  })
+})
+
+test('where not even an adapter fits, the hint names no setting of the config', async () => {
+  vi.spyOn(process, 'constrainedMemory').mockReturnValue(100e6)
+  const refused = await openModel('default', { base: place, adapter: true }).catch((error) => error)
+  vi.restoreAllMocks()
+  expect(refused.hint).toMatch(/^Free memory, or open a smaller model/)
 })
 
 describe('mistakes are reported before anything is computed', () => {
