@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Evaluation, TrainingPhase } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import { ADAPTER_TARGETS, type AdapterSpec, trainableShapes } from '../engine/decoder.ts'
-import type { Weights } from '../engine/weights.ts'
+import type { BaseWeights } from '../engine/stored/stored.ts'
 import type { Disk } from '../store/disk.ts'
 import type { BaseFacts } from './files/base-facts.ts'
 import type { Decoder } from './model.ts'
@@ -126,7 +126,7 @@ function isAdapter(value: unknown): value is AdapterSpec {
 }
 
 /** Throws E_CHECKPOINT if the checkpoint belongs to another model. */
-export async function applyTrained<Base extends Decoder>(
+export async function applyTrained<Base extends Decoder<BaseWeights>>(
   {
     base,
     lineage,
@@ -142,7 +142,7 @@ export async function applyTrained<Base extends Decoder>(
     })
   }
   const spec = adapter ? { ...base.spec, adapter } : base.spec
-  const weights: Weights = adapter ? { ...base.weights } : {}
+  const weights: Record<string, BaseWeights[string]> = adapter ? { ...base.weights } : {}
   const source = await openWeights({ path: weightsFile }, { disk })
   try {
     for (const name of trainableShapes(spec).keys()) weights[name] = await source.readFloat32(name)

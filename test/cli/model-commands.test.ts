@@ -10,10 +10,15 @@ import type { Io } from '../../daemon/cli/contract.ts'
 import { contextConfig } from '../../daemon/cli/load-config.ts'
 import { answer } from '../../daemon/cli/model/answer.ts'
 import { openModel } from '../../daemon/cli/model/open.ts'
+import { type DecoderSpec, trainableShapes } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { createCore } from '../../daemon/engine/onnx/core.ts'
+import { randomStream } from '../../daemon/host/random.ts'
 import { loadModel, type Model } from '../../daemon/policy/model.ts'
+import { createCheckpoints } from '../../daemon/store/checkpoints/checkpoints.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
+import { saveNode } from '../../daemon/trainer/checkpoints/checkpointing.ts'
+import { eightBitFile } from '../policy/gguf/make.ts'
 import { startHub } from '../policy/hub-server.ts'
 import { contextFor, freshHome, removeHomes, waggle } from './run-cli.ts'
 
@@ -184,6 +189,34 @@ async function openedHere(onCall: (call: number, interrupt: () => void) => void 
   return { opened, context, calls }
 }
 
+/** A checkpoint with random values of an adapter on the model of this file. */
+async function saveAdapter(of: string, file: string): Promise<void> {
+  const base = await loadModel(file, { disk })
+  const spec: DecoderSpec = { ...base.spec, adapter: { rank: 2, alpha: 4, targets: ['q_proj', 'up_proj'] } }
+  const random = randomStream(1, 'weights')
+  const weights = Object.fromEntries(
+    [...trainableShapes(spec)].map(([name, [rows, columns]]) => [
+      name,
+      Float32Array.from({ length: rows! * columns! }, () => random() - 0.5),
+    ]),
+  )
+  const checkpoints = await createCheckpoints(
+    { directory: join(of, 'checkpoints') },
+    { disk, clock: () => 1000, log: () => {} },
+  )
+  const trainer = {
+    weights: async () => weights,
+    optimizer: async () => ({ steps: 1, first: weights, second: weights }),
+  }
+  await saveNode(
+    {
+      ...{ version: 1, lineage: base.digest, rounds: 1, counters: {}, spec },
+      base: { name: file, directory: file },
+    },
+    { trainer, checkpoints },
+  )
+}
+
 describe('generate and chat', () => {
   test('an answer ends with the text that --stop names, or goes on without', async () => {
     const asked = [
@@ -287,6 +320,41 @@ describe('generate and chat', () => {
     expect([text, sample.tokens.length, sample.finish]).toEqual(['', 0, 'aborted'])
     expect(calls.map(({ length }) => length)).toEqual([128, 256, long.prompt.length])
     await opened.close()
+  })
+
+  describe('keep the matrices of a file in its 8 bits, which is near F32 and not the same', () => {
+    let file: string
+    beforeAll(async () => {
+      file = await eightBitFile(folder)
+    })
+    const logprobs = async (...more: string[]): Promise<number[]> => {
+      const asked = [
+        'generate',
+        'hello',
+        '--raw',
+        '--temperature',
+        '0',
+        '--max-tokens',
+        '3',
+        '--json',
+        ...more,
+      ]
+      return JSON.parse((await waggle(asked)).stdout).logprobs
+    }
+    const isNear = async (...more: string[]) => {
+      const kept = await logprobs(...more)
+      const floats = await logprobs(...more, '--set', 'engine.base_precision=f32')
+      expect(kept).not.toEqual(floats)
+      for (const [i, value] of kept.entries()) expect(Math.abs(value - floats[i]!)).toBeLessThan(0.1)
+    }
+
+    test('for a model by itself', () => isNear('--model', file, '--home', home))
+
+    test('under the adapter of a checkpoint', async () => {
+      const trained = freshHome()
+      await saveAdapter(trained, file)
+      await isNear('--home', trained)
+    })
   })
 
   test('options that make no sense are refused', async () => {

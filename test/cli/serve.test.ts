@@ -1,18 +1,13 @@
 // waggle serve: a model answers over HTTP, without a node, until it is stopped.
 
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { contextConfig } from '../../daemon/cli/load-config.ts'
-import { loadAskedAs } from '../../daemon/cli/model/checkpoint.ts'
+import { loadAsked } from '../../daemon/cli/model/checkpoint.ts'
 import { openModel } from '../../daemon/cli/model/open.ts'
 import { formsOf } from '../../daemon/engine/stored/stored.ts'
-import { specOf } from '../../daemon/policy/architectures/index.ts'
-import { writeGgufModel } from '../../daemon/policy/gguf/export.ts'
-import { loadModel } from '../../daemon/policy/model.ts'
-import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
-import { CONFIGS } from '../conformance/families.ts'
-import { byteLevelEntries, entriesOf, ggufBytes, randomWeights, tensorsOf } from '../policy/gguf/make.ts'
+import { eightBitFile } from '../policy/gguf/make.ts'
 import { contextFor, freshHome, waggle } from './run-cli.ts'
 
 test('serve answers with a model until a signal, and needs the key in the file that its command names', async () => {
@@ -50,15 +45,9 @@ test('serve answers with a model until a signal, and needs the key in the file t
 
 test("a file's 8 bits are sampled from as they are", async () => {
   const home = freshHome()
-  const config = { ...CONFIGS['Llama 2'], vocab_size: 300, hidden_size: 32 }
-  const spec = specOf(config)
-  const entries = { ...entriesOf('llama', config), ...byteLevelEntries() }
-  const [plain, file] = [join(home, 'plain.gguf'), join(home, 'q8.gguf')]
-  writeFileSync(plain, await ggufBytes(entries, tensorsOf('llama', spec, randomWeights(spec))))
-  await writeGgufModel(await loadModel(plain, { disk }), { target: file, type: 'Q8_0' }, { disk })
-
+  const file = await eightBitFile(home)
   const context = contextFor({ home, model: file })
-  const { model } = await loadAskedAs(context, 'file')
+  const { model } = await loadAsked(context)
   expect(Object.keys(formsOf(model.weights))).toContain('model.layers.0.mlp.down_proj.weight')
   const { engine, close } = await openModel(context, contextConfig(context).config, model)
   const [sample] = await engine.generate({

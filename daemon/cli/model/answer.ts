@@ -1,7 +1,7 @@
 // One answer of a model, printed while it is sampled. Ctrl-C stops the answer, not the program.
 
 import type { Engine, Sample } from '../../engine/engine.ts'
-import type { Model } from '../../policy/model.ts'
+import type { StoredModel } from '../../policy/model.ts'
 import type { Context } from '../contract.ts'
 import { withProgress } from '../text/progress.ts'
 import type { OpenedModel } from './open.ts'
@@ -26,7 +26,7 @@ export async function answer(
     drawn = 0,
     read = 0,
   }: { prompt: Int32Array; sampling: Asked; drawn?: number; read?: number },
-  { model, engine }: OpenedModel<Model>,
+  { model, engine }: OpenedModel<StoredModel>,
   context: Pick<Context, 'io' | 'quiet' | 'say'>,
   write: (text: string) => void,
 ): Promise<Answer> {

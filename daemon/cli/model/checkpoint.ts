@@ -4,13 +4,7 @@ import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { BasePrecision } from '../../policy/files/base-weights.ts'
-import {
-  type BeforeWeights,
-  loadDecoderAs,
-  loadModelAs,
-  type Model,
-  type StoredModel,
-} from '../../policy/model.ts'
+import { type BeforeWeights, loadDecoderAs, loadModelAs, type StoredModel } from '../../policy/model.ts'
 import { bundledModel } from '../../policy/sources/find.ts'
 import { applyTrained } from '../../policy/trained.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
@@ -27,8 +21,8 @@ export type Check = (known: Pick<BeforeWeights, 'spec' | 'tokenizer'>) => void
 async function loadChecked(
   context: Context,
   directory: string,
+  precision: BasePrecision,
   check: Check | undefined,
-  precision: BasePrecision = 'f32',
 ): Promise<StoredModel> {
   const total = await sizeOf(directory, WEIGHT_FILES, { disk })
   return await withProgress(context, 'load', { unit: 'bytes', total }, (at) =>
@@ -40,7 +34,12 @@ async function loadChecked(
 }
 
 /** The model that a checkpoint started from: where the checkpoint says, or else where the config says. */
-async function loadBase(context: Context, checkpoint: CheckpointHere, check?: Check): Promise<Model> {
+async function loadBase(
+  context: Context,
+  checkpoint: CheckpointHere,
+  precision: BasePrecision,
+  check?: Check,
+): Promise<StoredModel> {
   const { base } = checkpoint
   const place = base?.name === 'default' ? bundledModel(context.io.packageRoot) : base?.directory
   const { config } = contextConfig(context)
@@ -48,7 +47,7 @@ async function loadBase(context: Context, checkpoint: CheckpointHere, check?: Ch
     place !== undefined && isModelThere(place)
       ? place
       : (await locateModel(context, config.model.path)).directory
-  return (await loadChecked(context, directory, check)) as Model
+  return await loadChecked(context, directory, precision, check)
 }
 
 /** A GGUF file, or a folder with a config.json. */
@@ -89,14 +88,16 @@ export async function loadNewest<Loaded>(
   return undefined
 }
 
+/** `precision`: how matrices under an adapter are kept. Where all weights were trained they are F32. */
 export async function loadCheckpoint(
   context: Context,
   checkpoint: CheckpointHere,
+  precision: BasePrecision,
   check?: Check,
-): Promise<Model> {
+): Promise<StoredModel> {
   return await applyTrained(
     {
-      base: await loadBase(context, checkpoint, check),
+      base: await loadBase(context, checkpoint, precision, check),
       lineage: checkpoint.lineage,
       adapter: checkpoint.adapter,
       weightsFile: join(checkpoint.folder, 'model.safetensors'),
@@ -105,12 +106,19 @@ export async function loadCheckpoint(
   )
 }
 
-/** The model of --model, else the newest checkpoint of this home, else the model of the config. */
-export async function loadAsked(context: Context, check?: Check): Promise<{ model: Model; name: string }> {
-  return (await loadAskedAs(context, 'f32', check)) as { model: Model; name: string }
+/**
+ * The model of --model, else the newest checkpoint of this home, else the model of the config; to sample from, with
+ * frozen matrices in `engine.base_precision`, where `auto` means as in the file.
+ */
+export async function loadAsked(
+  context: Context,
+  check?: Check,
+): Promise<{ model: StoredModel; name: string }> {
+  const { base_precision: asked } = contextConfig(context).config.engine
+  return await loadAskedAs(context, asked === 'auto' ? 'file' : asked, check)
 }
 
-/** The same. `precision`: how matrices are kept if it is no checkpoint; a checkpoint's are F32. */
+/** The same with frozen matrices in this precision. */
 export async function loadAskedAs(
   context: Context,
   precision: BasePrecision,
@@ -120,14 +128,14 @@ export async function loadAskedAs(
   if (options.model === undefined) {
     const newest = () => newestCheckpoint(paths.checkpoints)
     const trained = await loadNewest(newest, async (checkpoint) => ({
-      model: await loadCheckpoint(context, checkpoint, check),
+      model: await loadCheckpoint(context, checkpoint, precision, check),
       name: `this home's model at step ${checkpoint.step}`,
     }))
     if (trained) return trained
   }
   const { config } = contextConfig(context)
   const { directory, name } = await locateModel(context, config.model.path)
-  return { model: await loadChecked(context, directory, check, precision), name }
+  return { model: await loadChecked(context, directory, precision, check), name }
 }
 
 export function noCheckpoint(directory: string): WaggleError {

@@ -39,7 +39,8 @@ async function exportTo(target: string, push: Push | undefined, context: Context
   if (options.save === true) await context.client.send('checkpoint', {})
   const newest = await loadNewest(await newestAsked(context), async (checkpoint) => ({
     checkpoint,
-    model: await loadCheckpoint(context, checkpoint),
+    // Of the base, an adapter by itself needs no values.
+    model: await loadCheckpoint(context, checkpoint, bare ? 'file' : 'f32'),
   }))
   if (!newest) throw noCheckpoint(paths.checkpoints)
   const { checkpoint, model } = newest

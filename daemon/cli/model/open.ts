@@ -30,7 +30,7 @@ export async function openModel<Loaded extends Decoder<BaseWeights>>(
     const { sampling_precision: samplingPrecision, ...engine } = config.engine
     const engines = await createEngines({ ...engine, threads, samplingPrecision, like: model.spec }, 1)
     const isStored = Object.keys(formsOf(model.weights)).length > 0
-    const spec = isStored ? { ...model.spec, adapter: NOTHING } : model.spec
+    const spec = isStored ? { ...model.spec, adapter: model.spec.adapter ?? NOTHING } : model.spec
     await engines[0]!.open({ ...model, spec, ...known })
     return engines
   })

@@ -3,7 +3,7 @@
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Sampling } from '../../engine/engine.ts'
 import { chatDefaults, generationDefaults } from '../../policy/files/generation-defaults.ts'
-import type { Model } from '../../policy/model.ts'
+import type { StoredModel } from '../../policy/model.ts'
 import type { Context } from '../contract.ts'
 
 export interface Asked extends Sampling {
@@ -16,7 +16,7 @@ const DEFAULT_TOKENS = 256
 
 export function samplingOf(
   { options, io }: Context,
-  { files }: Model,
+  { files }: StoredModel,
   { isChat = false }: { isChat?: boolean } = {},
 ): Asked {
   const number = (name: string, from: number, to: number, whole = false): number | undefined => {
@@ -44,6 +44,6 @@ export function samplingOf(
 }
 
 /** The text of each token, only if stop strings need it: for a large vocabulary, this takes a moment. */
-export function piecesFor({ stopStrings }: Asked, { tokenizer, spec }: Model): { pieces?: string[] } {
+export function piecesFor({ stopStrings }: Asked, { tokenizer, spec }: StoredModel): { pieces?: string[] } {
   return stopStrings.length > 0 ? { pieces: tokenizer.pieces(spec.vocabulary) } : {}
 }

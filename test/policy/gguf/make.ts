@@ -1,13 +1,19 @@
 // Small GGUF files of every family, with random weights and a small tokenizer of either kind.
 
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type DecoderSpec, parameterShapes } from '../../../daemon/engine/decoder.ts'
 import type { Weights } from '../../../daemon/engine/weights.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { specOf } from '../../../daemon/policy/architectures/index.ts'
 import type { WrittenType } from '../../../daemon/policy/gguf/blocks/quantize.ts'
+import { writeGgufModel } from '../../../daemon/policy/gguf/export.ts'
 import { GGUF_FAMILIES } from '../../../daemon/policy/gguf/families.ts'
 import { ggufName, toGguf } from '../../../daemon/policy/gguf/tensors.ts'
 import { type Entry, encodeEntry, encodeGguf, type GgufTensor } from '../../../daemon/policy/gguf/write.ts'
+import { loadModel } from '../../../daemon/policy/model.ts'
+import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
+import { CONFIGS } from '../../conformance/families.ts'
 
 export type Entries = Record<string, Entry | undefined>
 
@@ -120,4 +126,15 @@ export async function ggufBytes(entries: Entries, tensors: ReadonlyMap<string, G
   const pieces: Uint8Array[] = []
   for await (const piece of encodeGguf({ metadata, tensors }).content) pieces.push(Uint8Array.from(piece))
   return Buffer.concat(pieces)
+}
+
+/** Writes a small model whose matrices have 8 bits, and gives its path. */
+export async function eightBitFile(folder: string): Promise<string> {
+  const config = { ...CONFIGS['Llama 2'], vocab_size: 300, hidden_size: 32 }
+  const spec = specOf(config)
+  const entries = { ...entriesOf('llama', config), ...byteLevelEntries() }
+  const [plain, file] = [join(folder, 'plain.gguf'), join(folder, 'q8.gguf')]
+  await writeFile(plain, await ggufBytes(entries, tensorsOf('llama', spec, randomWeights(spec))))
+  await writeGgufModel(await loadModel(plain, { disk }), { target: file, type: 'Q8_0' }, { disk })
+  return file
 }

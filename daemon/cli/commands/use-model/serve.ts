@@ -5,7 +5,7 @@ import { servingText } from '../../../../protocol/api/index.ts'
 import type { Config } from '../../../config/schema.ts'
 import type { Context } from '../../contract.ts'
 import { contextConfig } from '../../load-config.ts'
-import { loadAskedAs } from '../../model/checkpoint.ts'
+import { loadAsked } from '../../model/checkpoint.ts'
 import { openModel } from '../../model/open.ts'
 import { serveModel } from '../../model/serve-model.ts'
 import { serveTinker } from '../../model/serve-tinker.ts'
@@ -19,8 +19,7 @@ export async function run(given: Context): Promise<number> {
   const { io, json, out, say, paths } = context
   const { config } = contextConfig(context)
   if (context.options.tinker) return await runTinker(context, config)
-  const { base_precision: asked } = config.engine
-  const { model, name } = await loadAskedAs(context, asked === 'auto' ? 'file' : asked)
+  const { model, name } = await loadAsked(context)
   const { tokenizer, spec } = model
   const opened = await openModel(context, config, model, {
     tokenBytes: tokenizer.tokenBytes(spec.vocabulary),

@@ -1,11 +1,12 @@
 // waggle score with --ids, --text or --chat: log-probs and entropies of a model, as JSON lines.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
+import type { BaseWeights } from '../../../engine/stored/stored.ts'
 import { type Decoder, loadDecoder } from '../../../policy/model.ts'
 import { nodeDisk as disk } from '../../../store/node-disk.ts'
 import type { Context } from '../../contract.ts'
 import { contextConfig } from '../../load-config.ts'
-import { loadAsked } from '../checkpoint.ts'
+import { loadAskedAs } from '../checkpoint.ts'
 import { locateModel } from '../locate.ts'
 import { newestCheckpoint } from '../manifests.ts'
 import { openModel } from '../open.ts'
@@ -37,18 +38,18 @@ export async function scoreModel(context: Context): Promise<number> {
   }
 }
 
-/** The same model as for `generate` and `chat`, except that token IDs need no tokenizer. */
+/** The same model as for `generate` and `chat`, but as F32, and token IDs need no tokenizer. */
 async function load(
   context: Context,
   kind: 'ids' | 'text' | 'chat',
-): Promise<{ model: Decoder; read: Reading; name: string }> {
+): Promise<{ model: Decoder<BaseWeights>; read: Reading; name: string }> {
   const { options, paths } = context
   if (kind === 'ids' && (options.model !== undefined || !newestCheckpoint(paths.checkpoints))) {
     const { directory, name } = await locateModel(context, contextConfig(context).config.model.path)
     const model = await loadDecoder(directory, { disk })
     return { model, read: readIds(model.spec), name }
   }
-  const { model, name } = await loadAsked(context)
+  const { model, name } = await loadAskedAs(context, 'f32')
   const { spec, tokenizer } = model
   const read = kind === 'ids' ? readIds(spec) : (kind === 'chat' ? readChat : readText)(spec, tokenizer)
   return { model, read, name }
