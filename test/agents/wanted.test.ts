@@ -241,6 +241,71 @@ describe('a tool that must be called', () => {
   })
 })
 
+describe('no thought', () => {
+  const CHATML =
+    '{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n'
+  /** As Qwen3's ends. */
+  const ASKS = `${CHATML}{% if enable_thinking is defined and enable_thinking is false %}{{ '<think>\n\n</think>\n\n' }}{% endif %}{% endif %}`
+  const ALWAYS = `${CHATML}{{ '<think>\n' }}{% endif %}`
+  const fields = [
+    ['/api/chat', { think: false }],
+    ['/v1/messages', { thinking: { type: 'disabled' } }],
+    ['/v1/chat/completions', { reasoning_effort: 'none' }],
+    ['/v1/chat/completions', { chat_template_kwargs: { enable_thinking: false } }],
+  ] as const
+
+  const askWith = async (chatTemplate: string, [path, more]: readonly [string, object]) => {
+    const prompts: string[] = []
+    g = await testGateway({
+      chatTemplate,
+      write(prompt) {
+        prompts.push(prompt)
+        return 'x'
+      },
+    })
+    const { base_url: url, api_key: key } = await g.open()
+    const asked = { messages: [user('hi')], max_tokens: 9, stream: false, ...more }
+    const { headers } = await g.post(url.replace(/\/v1$/, path), asked, key)
+    const ignored = headers.get('x-waggle-ignored')?.split(', ') ?? []
+    return { prompt: prompts[0]!, isIgnored: ignored.includes(Object.keys(more)[0]!) }
+  }
+
+  it.each(fields)('is told to a template that asks: %s %j', async (...field) => {
+    const { prompt, isIgnored } = await askWith(ASKS, field)
+    expect([prompt.endsWith('<think>\n\n</think>\n\n'), isIgnored]).toEqual([true, false])
+  })
+
+  it.each(fields)('is granted by a template that opens none: %s %j', async (...field) => {
+    const { prompt, isIgnored } = await askWith(`${CHATML}{% endif %}`, field)
+    expect([prompt.endsWith('assistant\n'), isIgnored]).toEqual([true, false])
+  })
+
+  it.each(fields)('is named where the template opens one all the same: %s %j', async (...field) => {
+    const { prompt, isIgnored } = await askWith(ALWAYS, field)
+    expect([prompt.endsWith('<think>\n'), isIgnored]).toEqual([true, true])
+  })
+
+  it('is begun once before a call that must be made', async () => {
+    const template = `{% for m in messages %}{{ m.role }}\n{% if m.tool_calls %}{{ '<think>\n\n</think>\n\n<tool_call>{"name": "' + m.tool_calls[0].function.name + '", "arguments": ' }}{{ m.tool_calls[0].function.arguments | tojson }}{{ '}</tool_call>' }}{% else %}{{ m.content }}{% endif %}<|im_end|>{% endfor %}{% if add_generation_prompt %}assistant\n{% if enable_thinking is defined and not enable_thinking %}{{ '<think>\n\n</think>\n\n' }}{% endif %}{% endif %}`
+    const forced = { tools: [tool('go')], tool_choice: 'required', reasoning_effort: 'none' }
+    const { prompt } = await askWith(template, ['/v1/chat/completions', forced])
+    expect(prompt.slice(prompt.lastIndexOf('assistant'))).toBe(
+      'assistant\n<think>\n\n</think>\n\n<tool_call>{"name": "',
+    )
+  })
+
+  it.each([
+    [ASKS, false],
+    [`${CHATML}{% endif %}`, true],
+  ])(
+    'is the opposite of a thought, which is named where no template asks (%#)',
+    async (template, expected) => {
+      const kwargs = { chat_template_kwargs: { enable_thinking: true } }
+      expect((await askWith(template, ['/v1/chat/completions', kwargs])).isIgnored).toBe(expected)
+    },
+  )
+})
+
 it('settings that are ignored are counted by name, up to a number of names', async () => {
   await play('x')
   const rollout = await g.open()

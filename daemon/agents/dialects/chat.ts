@@ -20,6 +20,7 @@ import type { ChatPrompts } from './prompts.ts'
 import { GUIDES } from './request/format.ts'
 import { booleanIn, objectOf } from './request/objects.ts'
 import { type OfferedTools, textOfArguments, toolsIn } from './request/offered.ts'
+import { thinkingIn } from './request/thinking.ts'
 import { wantedIn } from './request/wanted.ts'
 import { ignoredWishes, limitIn, type Rule, samplingIn, stopIn } from './request/wishes.ts'
 import { type Answer, answerOf } from './tools.ts'
@@ -49,7 +50,9 @@ export function createChat(
       ? booleanIn(objectOf(body.stream_options, '"stream_options"'), 'include_usage')
       : false
     const withLogprobs = booleanIn(body, 'logprobs')
-    const ignored = ignoredWishes(body, FIELDS, options, [
+    const fields = ['reasoning_effort', 'chat_template_kwargs'] as const
+    const { thinking, rules } = thinkingIn(body, fields, { prompts, tools })
+    const ignored = ignoredWishes(body, { ...FIELDS, ...rules }, options, [
       ...offered.ignored,
       ...wanted.ignored,
       ...(hasOrphans ? ['messages.tool_call_id'] : []),
@@ -99,7 +102,7 @@ export function createChat(
       stream: booleanIn(body, 'stream'),
       make() {
         onUnkept?.(ignored)
-        const prompt = prompts.of({ messages, tools, ...wanted.told }, asker)
+        const prompt = prompts.of({ messages, tools, thinking, ...wanted.told }, asker)
         return { ...prompt, ...wanted.request(prompt, onUnkept), stop, maxNewTokens, sampling }
       },
       answer(call) {

@@ -14,7 +14,7 @@ import type { CallText } from '../grammar/answers.ts'
 import { promptTokens } from '../writing/continue.ts'
 import type { Asker } from './dialect.ts'
 import { resultInWords } from './messages.ts'
-import { type TemplateFeatures, templateFeatures } from './template-features.ts'
+import { type FeaturesOf, type TemplateFeatures, templateFeatures } from './template-features.ts'
 import { answerOf } from './tools.ts'
 
 export interface Conversation {
@@ -24,6 +24,8 @@ export interface Conversation {
   words?: string | undefined
   /** The answer is a call: of this tool, or of any. It is begun where the template's calls can be read. */
   forced?: { name?: string } | undefined
+  /** Whether the answer begins with a thought; undefined for what the template does without being told. */
+  thinking?: boolean | undefined
 }
 
 export interface Prompt {
@@ -38,18 +40,28 @@ export interface Prompt {
 }
 
 export interface ChatPrompts {
+  /** Whether an answer begins with a thought, or without one, where it is told to. */
+  heeds(conversation: Pick<Conversation, 'tools'>, thinking: boolean): boolean
   of(conversation: Conversation, asker: Asker): Prompt
 }
 
 export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {
   const { template } = tokenizer
-  // A model may have another template for conversations with tools.
-  const [without, withTools] = template
-    ? [templateFeatures(template, false), templateFeatures(template, true)]
-    : []
+  const known = new Map<string, TemplateFeatures>()
+  const featuresOf = (of: FeaturesOf): TemplateFeatures | undefined => {
+    const key = `${of.hasTools} ${of.thinking}`
+    const features = known.get(key) ?? (template && templateFeatures(template, of))
+    if (features) known.set(key, features)
+    return features
+  }
   return {
-    of({ messages, tools, words, forced }, { calls }) {
-      if (!template || !without || !withTools)
+    heeds({ tools }, thinking) {
+      const features = featuresOf({ hasTools: tools.length > 0, thinking })
+      return thinking ? features?.asksThinking === true : features?.opensThought !== true
+    },
+    of({ messages, tools, words, forced, thinking }, { calls }) {
+      const features = featuresOf({ hasTools: tools.length > 0, thinking })
+      if (!template || !features)
         throw invalid('the model has no chat template', 'It continues text: use /completions.')
       const written = calls.map((call) => ({ call, answer: answerOf(call, tools) }))
       const asWritten = (message: ChatMessage): string | undefined => {
@@ -67,11 +79,13 @@ export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {
         return withoutSpecial(message, tokenizer)
       })
       const shown = withoutSpecial(tools, tokenizer)
-      const features = tools.length > 0 ? withTools : without
       const told = withWords(toolsIn(plain, shown, features), words && plainText(tokenizer, words))
       const fit = fitting(told, features)
       const begun = forced && beginningOf(forced, features)
-      const rendered = template.render(fit, { prompt: true, ...(features.tools ? { tools: shown } : {}) })
+      const rendered = template.render(fit, {
+        ...{ prompt: true, thinking },
+        ...(features.tools ? { tools: shown } : {}),
+      })
       const promptText = `${rendered}${begun ?? ''}`
       const encode = (text: string): Int32Array => tokenizer.encode(text)
       const { call } = features

@@ -2,7 +2,7 @@
 
 import type { ChatMessage, ChatTemplate, ChatTool } from '../../policy/chat/template.ts'
 import type { CallText } from '../grammar/answers.ts'
-import { createReader } from './reader.ts'
+import { closingOf, createReader } from './reader.ts'
 
 export interface TemplateFeatures {
   tools: boolean
@@ -13,6 +13,10 @@ export interface TemplateFeatures {
   laterSystem: boolean
   /** Messages of the user that follow one another. */
   users: boolean
+  /** Whether it begins the answer with a thought. */
+  opensThought: boolean
+  /** Whether the answer begins in another way with a thought than without. */
+  asksThinking: boolean
   /** How an answer is written that is a call; undefined if such an answer could not be read. */
   call?: CallText | undefined
 }
@@ -32,16 +36,29 @@ const toolOf = (name: string): ChatTool => ({
   function: { name, description: '', parameters: {} },
 })
 
-/** For conversations without tools, or for those with tools, for which a model may have another template. */
-export function templateFeatures(template: ChatTemplate, hasTools: boolean): TemplateFeatures {
+export interface FeaturesOf {
+  /** A model may have another template for conversations with tools. */
+  hasTools: boolean
+  thinking: boolean | undefined
+}
+
+export function templateFeatures(
+  template: ChatTemplate,
+  { hasTools, thinking }: FeaturesOf,
+): TemplateFeatures {
   const some = hasTools ? [toolOf('look')] : []
-  const shows = (messages: ChatMessage[], tools = some): boolean => {
+  const promptOf = (
+    messages: ChatMessage[],
+    options: Partial<Parameters<ChatTemplate['render']>[1]>,
+  ): string => {
     try {
-      return template.render(messages, { prompt: true, tools }).includes(MARK)
+      return template.render(messages, { prompt: true, tools: some, thinking, ...options })
     } catch {
-      return false
+      return ''
     }
   }
+  const shows = (messages: ChatMessage[], tools = some): boolean =>
+    promptOf(messages, { tools }).includes(MARK)
   const showsCall = (name: string, result: string): boolean =>
     shows([USER, callOf(name), { role: 'tool', content: result, tool_call_id: 'call_1' }])
   // Both are tested, because a template that writes any role and content shows results but no calls.
@@ -52,17 +69,22 @@ export function templateFeatures(template: ChatTemplate, hasTools: boolean): Tem
     system: shows([{ role: 'system', content: MARK }, USER]),
     laterSystem: shows([SYSTEM, SYSTEM, USER, { role: 'system', content: MARK }]),
     users: shows([USER, { role: 'user', content: MARK }]),
+    opensThought: closingOf(promptOf([USER], {})) !== undefined,
+    asksThinking: promptOf([USER], { thinking: true }) !== promptOf([USER], { thinking: false }),
     call: calls
-      ? beginningOf(template, some)
+      ? beginningOf(template, { tools: some, thinking })
       : { before: '<tool_call>{"name": "', between: '", "arguments":', after: '}</tool_call>' },
   }
 }
 
 /** How the template writes an answer that is a call. */
-function beginningOf(template: ChatTemplate, tools: readonly ChatTool[]): TemplateFeatures['call'] {
+function beginningOf(
+  template: ChatTemplate,
+  options: { tools: readonly ChatTool[]; thinking: boolean | undefined },
+): TemplateFeatures['call'] {
   try {
-    const prompt = template.render([USER], { prompt: true, tools })
-    const whole = template.render([USER, callOf(MARK)], { prompt: false, tools })
+    const prompt = template.render([USER], { prompt: true, ...options })
+    const whole = template.render([USER, callOf(MARK)], { prompt: false, ...options })
     if (!whole.startsWith(prompt)) return undefined
     const [before, rest] = whole.slice(prompt.length).split(MARK)
     const at = rest?.indexOf('{}') ?? -1

@@ -28,6 +28,8 @@ interface RenderOptions {
   /** End where the model's next answer begins. */
   prompt: boolean
   tools?: readonly ChatTool[] | undefined
+  /** Whether a thought comes first, for templates that ask; undefined for what they do without being told. */
+  thinking?: boolean | undefined
 }
 
 export interface ChatTemplate {
@@ -53,7 +55,7 @@ export function createChatTemplate(
   const withTools = toolUse === undefined ? plain : parsed(toolUse)
   return {
     source,
-    render(messages, { prompt, tools = [] }) {
+    render(messages, { prompt, tools = [], thinking }) {
       return guarded(() => {
         const text = renderTemplate(tools.length > 0 ? withTools : plain, {
           ...tokens,
@@ -61,6 +63,7 @@ export function createChatTemplate(
           tools: tools.length > 0 ? tools : null,
           documents: null,
           add_generation_prompt: prompt,
+          ...(thinking === undefined ? {} : { enable_thinking: thinking }),
           date_string: formatDate('%d %b %Y'),
         })
         if (text.length > MAX_CHARS) throw new RangeError(`its text has ${text.length} characters`)

@@ -2,6 +2,7 @@
 
 import type { Asker, Body, DialectOptions } from '../dialect.ts'
 import type { ChatPrompts } from '../prompts.ts'
+import { thinkingIn } from '../request/thinking.ts'
 import { wantedIn } from '../request/wanted.ts'
 import { messagesRequest } from './conversation.ts'
 
@@ -12,7 +13,9 @@ export function createCountTokens(
   return (body: Body, asker: Asker): object => {
     const { messages, offered, choice } = messagesRequest(body)
     const { told } = wantedIn(choice, offered, { ...options, format: undefined })
-    const { prompt } = prompts.of({ messages, tools: offered.tools, ...told }, asker)
+    const { tools } = offered
+    const { thinking } = thinkingIn(body, ['thinking'], { prompts, tools })
+    const { prompt } = prompts.of({ messages, tools, thinking, ...told }, asker)
     return { input_tokens: prompt.length }
   }
 }

@@ -13,6 +13,7 @@ import {
 import { liveContent } from '../live.ts'
 import type { ChatPrompts } from '../prompts.ts'
 import { booleanIn, objectOf } from '../request/objects.ts'
+import { thinkingIn } from '../request/thinking.ts'
 import { wantedIn } from '../request/wanted.ts'
 import { ignoredWishes, limitIn, type Rule, samplingIn, stopIn } from '../request/wishes.ts'
 import { answerOf } from '../tools.ts'
@@ -21,9 +22,8 @@ import { messagesRequest } from './conversation.ts'
 
 const FIELDS: Record<string, Rule> = {
   ...{ messages: 'read', system: 'read', max_tokens: 'read', stop_sequences: 'read', tool_choice: 'read' },
-  // A thought is the model's own matter. These only save work at Anthropic, or shorten its histories.
+  // These only save work at Anthropic, or shorten its histories.
   ...{ cache_control: 'read', context_management: 'read' },
-  thinking: (value) => (value as { type?: unknown }).type === 'disabled',
   // Its format is read.
   output_config: (value) => Object.keys(value as object).every((name) => name === 'format'),
 }
@@ -41,7 +41,8 @@ export function createMessages(
     const wanted = wantedIn(choice, offered, { ...options, format })
     const stop = stopIn({ stop: body.stop_sequences })
     const sampling = samplingIn(body, options)
-    const ignored = ignoredWishes(body, FIELDS, options, [...unshown, ...wanted.ignored])
+    const { thinking, rules } = thinkingIn(body, ['thinking'], { prompts, tools })
+    const ignored = ignoredWishes(body, { ...FIELDS, ...rules }, options, [...unshown, ...wanted.ignored])
 
     const head = (id: string, length: number): object => ({
       ...{ id: `msg_${id}`, type: 'message', role: 'assistant', model: options.model },
@@ -85,7 +86,7 @@ export function createMessages(
       stream: booleanIn(body, 'stream'),
       make() {
         onUnkept?.(ignored)
-        const prompt = prompts.of({ messages, tools, ...wanted.told }, asker)
+        const prompt = prompts.of({ messages, tools, thinking, ...wanted.told }, asker)
         const maxNewTokens = limitIn(body, 'max_tokens')
         return { ...prompt, ...wanted.request(prompt, onUnkept), stop, maxNewTokens, sampling }
       },

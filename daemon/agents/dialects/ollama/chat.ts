@@ -9,6 +9,7 @@ import { messagesIn, withoutOrphans } from '../messages.ts'
 import type { ChatPrompts } from '../prompts.ts'
 import { objectOf } from '../request/objects.ts'
 import { toolsIn } from '../request/offered.ts'
+import { thinkingIn } from '../request/thinking.ts'
 import { wantedIn } from '../request/wanted.ts'
 import { type Answer, answerOf, argumentsOf } from '../tools.ts'
 import { endOf, formatOf, headOf, linesOf, readOptions } from './request.ts'
@@ -22,7 +23,8 @@ export function createOllamaChat(
     const { tools } = offered
     const { messages } = withoutOrphans(messagesOf(body.messages, tools, asker))
     const wanted = wantedIn({}, offered, { ...options, format: formatOf(body) })
-    const read = readOptions(body, { messages: 'read', tools: 'read' }, options)
+    const { thinking, rules } = thinkingIn(body, ['think'], { prompts, tools })
+    const read = readOptions(body, { messages: 'read', tools: 'read', ...rules }, options)
     const ignored = [...read.ignored, ...offered.ignored, ...wanted.ignored]
     const { stop, maxNewTokens, sampling } = read
     const line = (one: Pick<Attempt, 'at'>, message: object): object => ({
@@ -35,7 +37,7 @@ export function createOllamaChat(
       ...{ ignored, stream: read.stream, isLines: true },
       make() {
         onUnkept?.(ignored)
-        const prompt = prompts.of({ messages, tools, ...wanted.told }, asker)
+        const prompt = prompts.of({ messages, tools, thinking, ...wanted.told }, asker)
         return { ...prompt, ...wanted.request(prompt, onUnkept), stop, maxNewTokens, sampling }
       },
       answer(call) {

@@ -9,6 +9,7 @@ import { liveContent } from '../live.ts'
 import type { ChatPrompts } from '../prompts.ts'
 import { booleanIn } from '../request/objects.ts'
 import { NO_TOOLS } from '../request/offered.ts'
+import { thinkingIn } from '../request/thinking.ts'
 import { wantedIn } from '../request/wanted.ts'
 import type { Rule } from '../request/wishes.ts'
 import { endOf, formatOf, headOf, linesOf, readOptions } from './request.ts'
@@ -33,7 +34,10 @@ export function createOllamaGenerate(
       throw invalid('"prompt" must be a text that is not empty, and "system" a text')
     const isRaw = booleanIn(body, 'raw') || !tokenizer.hasChatTemplate
     const wanted = wantedIn({}, NO_TOOLS, { ...options, format: formatOf(body) })
-    const read = readOptions(body, FIELDS, options)
+    const { thinking, rules } = thinkingIn(body, ['think'], { prompts, ...NO_TOOLS })
+    // Nothing is put before the answer to a text as it is.
+    const think = isRaw ? (value: unknown) => value === false : rules.think!
+    const read = readOptions(body, { ...FIELDS, think }, options)
     const ignored = [...read.ignored, ...wanted.ignored]
     const { stop, maxNewTokens, sampling } = read
     const line = (one: Pick<Attempt, 'at'>, response: string): object => ({
@@ -50,7 +54,7 @@ export function createOllamaGenerate(
         ...(system === '' ? [] : [{ role: 'system' as const, content: system }]),
         { role: 'user', content: given },
       ]
-      const prompt = prompts.of({ messages, tools: [], ...wanted.told }, asker)
+      const prompt = prompts.of({ messages, tools: [], thinking, ...wanted.told }, asker)
       return { ...prompt, ...wanted.request(prompt, onUnkept) }
     }
     return {

@@ -27,7 +27,6 @@ const OPTIONS: Record<string, Rule> = {
 
 const COMMON: Record<string, Rule> = {
   ...{ options: 'read', format: 'read', keep_alive: 'read' },
-  think: (value) => value === false,
   logprobs: (value) => value === false,
   top_logprobs: (value) => value === 0,
 }
