@@ -306,6 +306,97 @@ describe('no thought', () => {
   )
 })
 
+describe('a form of an answer that begins within a thought', () => {
+  const OPENS =
+    "{% for m in messages %}{{ m.role }}\n{% if m.role == 'assistant' %}<think>\n{% endif %}{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}assistant\n{{ '<think>\n' }}{% endif %}"
+  const THOUGHT = 'maybe {"at": 0}? No.\n'
+  const json = '{"at": 1}'
+  const asked = { messages: [user('go')], max_tokens: 99 }
+  const format = { type: 'json_schema', json_schema: { schema } }
+  // biome-ignore lint/suspicious/noExplicitAny: answers of many shapes
+  type Read = (answer: any) => string | undefined
+  const dialects: [string, object, Read, Read][] = [
+    [
+      '/v1/chat/completions',
+      { ...asked, response_format: format },
+      (one) => one.choices[0].message.content,
+      (one) => one.choices?.[0]?.delta.content,
+    ],
+    [
+      '/v1/responses',
+      { input: 'go', text: { format: { type: 'json_schema', schema } } },
+      (one) => one.output[0].content[0].text,
+      (one) => (one.type === 'response.output_text.delta' ? one.delta : ''),
+    ],
+    [
+      '/v1/messages',
+      { ...asked, output_config: { format: { type: 'json_schema', schema } } },
+      (one) => one.content[0].text,
+      (one) => one.delta?.text,
+    ],
+    ['/api/chat', { ...asked, format: schema }, (one) => one.message.content, (one) => one.message.content],
+    ['/api/generate', { prompt: 'go', format: schema }, (one) => one.response, (one) => one.response],
+  ]
+  const withTools = {
+    ...asked,
+    response_format: format,
+    tools: [{ type: 'function', function: { name: 'look' } }],
+  }
+  dialects.push(['/v1/chat/completions', withTools, dialects[0]![2], dialects[0]![3]])
+
+  async function openThought(answer = `${THOUGHT}</think>\n\n${json}`) {
+    g = await testGateway({ chatTemplate: OPENS, write: () => answer })
+    const rollout = await g.open({ group: 'one' })
+    const post = (path: string, body: object) =>
+      g.post(rollout.base_url.replace(/\/v1$/, path), body, rollout.api_key)
+    return { rollout, post }
+  }
+
+  it.each(dialects)('is what the client gets, without the thought: %s %j', async (path, body, read) => {
+    const { post } = await openThought()
+    expect(read((await post(path, { ...body, stream: false })).body)).toBe(json)
+  })
+
+  it.each(dialects)('is what is streamed, without the thought: %s %j', async (path, body, _, read) => {
+    const { post } = await openThought()
+    const text: string = (await post(path, { ...body, stream: true })).body
+    const lines = text.split('\n').map((line) => line.replace(/^data: /, ''))
+    const pieces = lines.filter((line) => line.startsWith('{')).map((line) => read(JSON.parse(line)) ?? '')
+    expect(pieces.join('')).toBe(json)
+  })
+
+  it('is kept, whatever the thought is', async () => {
+    const { post } = await openThought()
+    await post('/v1/chat/completions', { ...asked, response_format: format })
+    expect(g.info().unkept).toBeUndefined()
+  })
+
+  it('is nothing yet where the limit cuts the thought', async () => {
+    const { post } = await openThought()
+    const { body } = await post('/v1/chat/completions', { ...asked, response_format: format, max_tokens: 9 })
+    expect(body.choices[0]).toMatchObject({ message: { content: '' }, finish_reason: 'length' })
+  })
+
+  it('may be a call, though the thought has another', async () => {
+    const { post } = await openThought(`${call('look', '{"n": 1}')}?</think>\n\n${call('look', '{"n": 2}')}`)
+    const { body } = await post('/v1/chat/completions', { ...withTools, max_tokens: 200 })
+    expect(body.choices[0].message).toMatchObject({
+      content: null,
+      tool_calls: [{ function: { arguments: '{"n": 2}' } }],
+    })
+  })
+
+  it('is trained on with its thought, in one sequence with what follows', async () => {
+    const { rollout, post } = await openThought()
+    const body = { ...asked, response_format: format }
+    await post('/v1/chat/completions', body)
+    const messages = [user('go'), { role: 'assistant', content: json }, user('again')]
+    await post('/v1/chat/completions', { ...body, messages })
+    const { calls } = (await g.get(`/v1/rollouts/${rollout.id}/calls`)).body
+    expect(calls.map(({ row }: { row: number }) => row)).toEqual([0, 0])
+  })
+})
+
 it('settings that are ignored are counted by name, up to a number of names', async () => {
   await play('x')
   const rollout = await g.open()

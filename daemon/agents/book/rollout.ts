@@ -13,6 +13,8 @@ export interface Call {
   readonly promptText: string | undefined
   /** The start of a tool call, with which the prompt ends. The answer's text goes on from there. */
   readonly begun?: string | undefined
+  /** The tag that ends the thought with which the answer begins, if the caller is only shown what follows it. */
+  readonly thoughtEnd?: string | undefined
   /** The conversation up to the answer, for dialects in which a later request continues it by its id. */
   readonly conversation: unknown
   readonly sample: Sample
@@ -36,6 +38,8 @@ export interface Attempt {
   readonly idempotencyKey: string | undefined
   /** The request that began it declared itself a retry. */
   readonly isRetry: boolean
+  /** Of its call. */
+  readonly thoughtEnd?: string | undefined
   /** Tokens drawn so far. */
   readonly drawn: number[]
   /** Calls back after each token, until the returned function is called. */

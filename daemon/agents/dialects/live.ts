@@ -6,7 +6,7 @@ import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { Attempt } from '../book/rollout.ts'
 import { textDeltas } from '../writing/deltas.ts'
 import { beforeStop } from '../writing/stops.ts'
-import { answerOf, readerOf } from './tools.ts'
+import { afterThought, answerOf, readerOf } from './tools.ts'
 
 interface LiveOptions {
   tools: readonly ChatTool[]
@@ -26,7 +26,7 @@ export async function* liveContent(
   for await (const piece of textDeltas(attempt, tokenizer)) {
     text += piece
     if (forced) continue
-    let sure = beforeStop(text, stop)
+    let sure = afterThought(beforeStop(text, stop), attempt)
     if (tools.length > 0) {
       reader.read(sure, false)
       // What looks like a call may still be part of a thought, and its text is content then.

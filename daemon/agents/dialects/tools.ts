@@ -20,7 +20,8 @@ export interface Answer {
 }
 
 /** What is read of a call. */
-export type AnswerText = Pick<Call, 'id' | 'shown'> & Partial<Pick<Call, 'promptText' | 'begun'>>
+export type AnswerText = Pick<Call, 'id' | 'shown'> &
+  Partial<Pick<Call, 'promptText' | 'begun' | 'thoughtEnd'>>
 
 /** The reader of an answer to this prompt. */
 export function readerOf({ promptText }: Pick<AnswerText, 'promptText'>, tools: readonly ChatTool[]): Reader {
@@ -30,11 +31,19 @@ export function readerOf({ promptText }: Pick<AnswerText, 'promptText'>, tools: 
   })
 }
 
+/** What the caller is shown of an answer's text. */
+export function afterThought(text: string, { thoughtEnd }: Pick<Call, 'thoughtEnd'>): string {
+  if (thoughtEnd === undefined) return text
+  const at = text.indexOf(thoughtEnd)
+  return at < 0 ? '' : text.slice(at + thoughtEnd.length).trimStart()
+}
+
 /** Text that is not a call of one of the given tools stays in the content. */
 export function answerOf(call: AnswerText, tools: readonly ChatTool[]): Answer {
-  const { id, shown, begun = '' } = call
+  const { id, begun = '' } = call
+  const shown = afterThought(call.shown, call)
   if (tools.length === 0) return { content: shown, calls: [] }
-  const reader = readerOf(call, tools)
+  const reader = readerOf(call.thoughtEnd === undefined ? call : {}, tools)
   reader.read(begun, false)
   const { content: before } = reader
   reader.read(begun + shown, true)

@@ -25,8 +25,9 @@ export interface CallRequest {
   promptText?: string | undefined
   /** What the user said last. */
   asked?: string | undefined
-  /** Stored with the call, as the next one; see `Call`. */
+  /** Stored with the call, as the next two; see `Call`. */
   begun?: string | undefined
+  thoughtEnd?: string | undefined
   conversation?: unknown
   maxNewTokens?: number | undefined
   /** The answer ends where its text contains one of these. */
@@ -74,7 +75,7 @@ export function createAttempts(options: AttemptsOptions, parts: AttemptsParts): 
   const { tokenizer } = parts
   return (request, course) => {
     check(request, options)
-    const { prompt, promptText, begun, conversation, stop, isEnough } = request
+    const { prompt, promptText, begun, thoughtEnd, conversation, stop, isEnough } = request
     const [id, at] = [parts.randomBytes(12).toString('hex'), parts.now()]
     const listeners = new Set<() => void>()
     const drawn: number[] = []
@@ -115,7 +116,7 @@ export function createAttempts(options: AttemptsOptions, parts: AttemptsParts): 
       try {
         const sample = await sampled()
         const call: Call = {
-          ...{ id, at, prompt, promptText, begun, conversation, sample, delivery },
+          ...{ id, at, prompt, promptText, begun, thoughtEnd, conversation, sample, delivery },
           text: tokenizer.decodeCompletion(sample.tokens),
           shown: shownOf(sample.tokens, stop, tokenizer),
         }
@@ -136,7 +137,7 @@ export function createAttempts(options: AttemptsOptions, parts: AttemptsParts): 
         ...course.identity,
         idempotencyKey: course.identity.idempotencyKey,
       },
-      ...{ drawn, delivery, cut },
+      ...{ drawn, delivery, cut, thoughtEnd },
       get isRunning() {
         return isRunning
       },

@@ -12,6 +12,7 @@ import { NO_TOOLS } from '../request/offered.ts'
 import { thinkingIn } from '../request/thinking.ts'
 import { wantedIn } from '../request/wanted.ts'
 import type { Rule } from '../request/wishes.ts'
+import { answerOf } from '../tools.ts'
 import { endOf, formatOf, headOf, linesOf, readOptions } from './request.ts'
 
 const FIELDS: Record<string, Rule> = {
@@ -63,7 +64,7 @@ export function createOllamaGenerate(
         onUnkept?.(ignored)
         return { ...(isRaw ? rawPrompt() : chatPrompt()), stop, maxNewTokens, sampling }
       },
-      answer: (call) => ({ ...line(call, call.shown), ...endOf(call) }),
+      answer: (call) => ({ ...line(call, answerOf(call, []).content), ...endOf(call) }),
       events: (attempt) =>
         linesOf(attempt, liveContent(attempt, { tools: [], stop }, tokenizer), {
           piece: (text) => line(attempt, text),

@@ -23,7 +23,7 @@ export interface Wanted {
   request(
     prompt: Partial<Prompt>,
     onUnkept: DialectParts['onUnkept'],
-  ): Pick<CallRequest, 'grammar' | 'isEnough' | 'onRecorded'>
+  ): Pick<CallRequest, 'grammar' | 'isEnough' | 'onRecorded' | 'thoughtEnd'>
 }
 
 interface WantedOptions extends Pick<DialectOptions, 'strict' | 'enforces'> {
@@ -58,6 +58,8 @@ export function wantedIn(
     told: { words: format?.words, forced },
     request: (prompt, onUnkept) => ({
       grammar: grammar(prompt),
+      // Who wants a form reads the answer as one.
+      thoughtEnd: format && closingOf(prompt.promptText ?? ''),
       isEnough: endOfCall(choice, offered, prompt),
       onRecorded(call: Call) {
         const answer = answerOf(call, offered.tools)
