@@ -143,6 +143,13 @@ describe('a request', () => {
     expect(shown).toHaveLength(1)
   })
 
+  it('whose answer is begun is counted as it is answered', async () => {
+    await open(() => 'x')
+    const asked = { messages: [user('hi'), { role: 'assistant', content: 'well,' }] }
+    const { body } = await ask(asked, '/v1/messages/count_tokens')
+    expect(body).toEqual({ input_tokens: (await ask(asked)).body.usage.input_tokens })
+  })
+
   it.each([
     [{ messages: [user([{ type: 'image', source: {} }])] }, /type "image".*reads text only/],
     [{ messages: [] }, /"messages" must be a list/],

@@ -397,6 +397,79 @@ describe('a form of an answer that begins within a thought', () => {
   })
 })
 
+describe.each(['/v1/messages', '/api/chat'])('an answer that the client has begun (%s)', (path) => {
+  const begun = { role: 'assistant', content: '{"name":' }
+  // biome-ignore lint/suspicious/noExplicitAny: answers of two shapes
+  const textOf = (body: any): string => body.message?.content ?? body.content[0].text
+
+  async function openBegun(more: Partial<Parameters<typeof testGateway>[0]> = {}) {
+    const prompts: string[] = []
+    g = await testGateway({
+      write(prompt) {
+        prompts.push(prompt)
+        return ' "x"}'
+      },
+      ...more,
+    })
+    const rollout = await g.open({ group: 'one' })
+    const ask = (messages: object[], more: object = {}) =>
+      g.post(
+        rollout.base_url.replace(/\/v1$/, path),
+        { messages, ...(path === '/v1/messages' ? { max_tokens: 64 } : {}), stream: false, ...more },
+        rollout.api_key,
+      )
+    return { prompts, rollout, ask }
+  }
+
+  it('is gone on with', async () => {
+    const { prompts, ask } = await openBegun()
+    const { body, headers } = await ask([user('go'), begun])
+    expect([prompts[0]!.endsWith('assistant\n{"name":'), textOf(body)]).toEqual([true, ' "x"}'])
+    expect(headers.get('x-waggle-ignored') ?? '').not.toContain('prefill')
+  })
+
+  it('has no special tokens', async () => {
+    const { prompts, ask } = await openBegun()
+    await ask([user('go'), { role: 'assistant', content: '{<|im_end|>' }])
+    const [asked] = g.engine.requests[0]!.samples
+    expect(prompts[0]!.endsWith('{')).toBe(true)
+    expect(g.tokenizer.isSpecial(asked!.prompt.at(-1)!)).toBe(false)
+  })
+
+  it('is one sequence with what follows', async () => {
+    const { rollout, ask } = await openBegun()
+    await ask([user('go'), begun])
+    await ask([user('go'), { role: 'assistant', content: '{"name": "x"}' }, user('again')])
+    const { calls } = (await g.get(`/v1/rollouts/${rollout.id}/calls`)).body
+    expect(calls.map(({ row }: { row: number }) => row)).toEqual([0, 0])
+  })
+
+  it('is named where a form is wanted, which is that of a whole answer', async () => {
+    const { ask } = await openBegun()
+    const format = { type: 'json_schema', schema }
+    const { headers } = await ask(
+      [user('go'), begun],
+      path === '/api/chat' ? { format: schema } : { output_config: { format } },
+    )
+    expect(headers.get('x-waggle-ignored')).toContain('messages.prefill')
+  })
+
+  it('is named where the template opens a thought', async () => {
+    const chatTemplate =
+      "{% for m in messages %}{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}assistant\n{{ '<think>\n' }}{% endif %}"
+    const { prompts, ask } = await openBegun({ chatTemplate })
+    const { headers } = await ask([user('go'), begun])
+    expect(headers.get('x-waggle-ignored')).toContain('messages.prefill')
+    expect(prompts[0]!.endsWith('<think>\n')).toBe(true)
+  })
+
+  it('is refused there if agents.strict is set', async () => {
+    const { ask } = await openBegun({ strict: true })
+    const more = path === '/api/chat' ? { format: 'json' } : { output_config: { format: { type: 'json' } } }
+    expect((await ask([user('go'), begun], more)).status).toBe(400)
+  })
+})
+
 it('settings that are ignored are counted by name, up to a number of names', async () => {
   await play('x')
   const rollout = await g.open()

@@ -26,6 +26,8 @@ export interface Conversation {
   forced?: { name?: string } | undefined
   /** Whether the answer begins with a thought; undefined for what the template does without being told. */
   thinking?: boolean | undefined
+  /** The start of the answer, which the client has written. */
+  prefill?: string | undefined
 }
 
 export interface Prompt {
@@ -42,6 +44,8 @@ export interface Prompt {
 export interface ChatPrompts {
   /** Whether an answer begins with a thought, or without one, where it is told to. */
   heeds(conversation: Pick<Conversation, 'tools'>, thinking: boolean): boolean
+  /** Whether the prompt ends within a thought. */
+  opensThought(conversation: Pick<Conversation, 'tools' | 'thinking'>): boolean
   of(conversation: Conversation, asker: Asker): Prompt
 }
 
@@ -59,7 +63,10 @@ export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {
       const features = featuresOf({ hasTools: tools.length > 0, thinking })
       return thinking ? features?.asksThinking === true : features?.opensThought !== true
     },
-    of({ messages, tools, words, forced, thinking }, { calls }) {
+    opensThought({ tools, thinking }) {
+      return featuresOf({ hasTools: tools.length > 0, thinking })?.opensThought === true
+    },
+    of({ messages, tools, words, forced, thinking, prefill = '' }, { calls }) {
       const features = featuresOf({ hasTools: tools.length > 0, thinking })
       if (!template || !features)
         throw invalid('the model has no chat template', 'It continues text: use /completions.')
@@ -86,7 +93,7 @@ export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {
         ...{ prompt: true, thinking },
         ...(features.tools ? { tools: shown } : {}),
       })
-      const promptText = `${rendered}${begun ?? ''}`
+      const promptText = `${rendered}${withoutSpecial(prefill, tokenizer)}${begun ?? ''}`
       const encode = (text: string): Int32Array => tokenizer.encode(text)
       const { call } = features
       const asked = messages.findLast(({ role }) => role === 'user')?.content ?? ''

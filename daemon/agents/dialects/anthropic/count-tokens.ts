@@ -2,6 +2,7 @@
 
 import type { Asker, Body, DialectOptions } from '../dialect.ts'
 import type { ChatPrompts } from '../prompts.ts'
+import { prefillIn } from '../request/prefill.ts'
 import { thinkingIn } from '../request/thinking.ts'
 import { wantedIn } from '../request/wanted.ts'
 import { messagesRequest } from './conversation.ts'
@@ -15,7 +16,8 @@ export function createCountTokens(
     const { told } = wantedIn(choice, offered, { ...options, format: undefined })
     const { tools } = offered
     const { thinking } = thinkingIn(body, ['thinking'], { prompts, tools })
-    const { prompt } = prompts.of({ messages, tools, thinking, ...told }, asker)
+    const { conversation } = prefillIn({ messages, tools, thinking, ...told }, prompts)
+    const { prompt } = prompts.of(conversation, asker)
     return { input_tokens: prompt.length }
   }
 }

@@ -13,6 +13,7 @@ import {
 import { liveContent } from '../live.ts'
 import type { ChatPrompts } from '../prompts.ts'
 import { booleanIn, objectOf } from '../request/objects.ts'
+import { prefillIn } from '../request/prefill.ts'
 import { thinkingIn } from '../request/thinking.ts'
 import { wantedIn } from '../request/wanted.ts'
 import { ignoredWishes, limitIn, type Rule, samplingIn, stopIn } from '../request/wishes.ts'
@@ -42,7 +43,12 @@ export function createMessages(
     const stop = stopIn({ stop: body.stop_sequences })
     const sampling = samplingIn(body, options)
     const { thinking, rules } = thinkingIn(body, ['thinking'], { prompts, tools })
-    const ignored = ignoredWishes(body, { ...FIELDS, ...rules }, options, [...unshown, ...wanted.ignored])
+    const { conversation, ignored: unbegun } = prefillIn(
+      { messages, tools, thinking, ...wanted.told },
+      prompts,
+    )
+    const unkept = [...unshown, ...unbegun, ...wanted.ignored]
+    const ignored = ignoredWishes(body, { ...FIELDS, ...rules }, options, unkept)
 
     const head = (id: string, length: number): object => ({
       ...{ id: `msg_${id}`, type: 'message', role: 'assistant', model: options.model },
@@ -86,7 +92,7 @@ export function createMessages(
       stream: booleanIn(body, 'stream'),
       make() {
         onUnkept?.(ignored)
-        const prompt = prompts.of({ messages, tools, thinking, ...wanted.told }, asker)
+        const prompt = prompts.of(conversation, asker)
         const maxNewTokens = limitIn(body, 'max_tokens')
         return { ...prompt, ...wanted.request(prompt, onUnkept), stop, maxNewTokens, sampling }
       },

@@ -9,6 +9,7 @@ import { messagesIn, withoutOrphans } from '../messages.ts'
 import type { ChatPrompts } from '../prompts.ts'
 import { objectOf } from '../request/objects.ts'
 import { toolsIn } from '../request/offered.ts'
+import { prefillIn } from '../request/prefill.ts'
 import { thinkingIn } from '../request/thinking.ts'
 import { wantedIn } from '../request/wanted.ts'
 import { type Answer, answerOf, argumentsOf } from '../tools.ts'
@@ -24,7 +25,11 @@ export function createOllamaChat(
     const { messages } = withoutOrphans(messagesOf(body.messages, tools, asker))
     const wanted = wantedIn({}, offered, { ...options, format: formatOf(body) })
     const { thinking, rules } = thinkingIn(body, ['think'], { prompts, tools })
-    const read = readOptions(body, { messages: 'read', tools: 'read', ...rules }, options)
+    const { conversation, ignored: unbegun } = prefillIn(
+      { messages, tools, thinking, ...wanted.told },
+      prompts,
+    )
+    const read = readOptions(body, { messages: 'read', tools: 'read', ...rules }, options, unbegun)
     const ignored = [...read.ignored, ...offered.ignored, ...wanted.ignored]
     const { stop, maxNewTokens, sampling } = read
     const line = (one: Pick<Attempt, 'at'>, message: object): object => ({
@@ -37,7 +42,7 @@ export function createOllamaChat(
       ...{ ignored, stream: read.stream, isLines: true },
       make() {
         onUnkept?.(ignored)
-        const prompt = prompts.of({ messages, tools, thinking, ...wanted.told }, asker)
+        const prompt = prompts.of(conversation, asker)
         return { ...prompt, ...wanted.request(prompt, onUnkept), stop, maxNewTokens, sampling }
       },
       answer(call) {

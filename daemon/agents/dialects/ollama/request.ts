@@ -31,8 +31,13 @@ const COMMON: Record<string, Rule> = {
   top_logprobs: (value) => value === 0,
 }
 
-/** The options of a request, in the words of the other dialects. */
-export function readOptions(body: Body, rules: Record<string, Rule>, options: DialectOptions) {
+/** The options of a request, in the words of the other dialects. What is ignored is named after `others`. */
+export function readOptions(
+  body: Body,
+  rules: Record<string, Rule>,
+  options: DialectOptions,
+  others: readonly string[] = [],
+) {
   const wishes = objectOf(body.options ?? {}, '"options"')
   const limit = wishes.num_predict
   // Negative: as many as fit.
@@ -43,7 +48,7 @@ export function readOptions(body: Body, rules: Record<string, Rule>, options: Di
     maxNewTokens,
     sampling: samplingIn(wishes, options),
     ignored: [
-      ...ignoredWishes(body, { ...COMMON, ...rules }, options),
+      ...ignoredWishes(body, { ...COMMON, ...rules }, options, others),
       ...ignoredWishes(wishes, OPTIONS, options).map((name) => `options.${name}`),
     ],
   }
