@@ -2,7 +2,7 @@
 // one node among several. `npm run -s lab:heads-work`
 //
 // Reads the records of lab:heads and lab:alone. The control of each figure is the setting of a node alone at which that
-// figure is least, as a geometric mean over the seeds. Both are smoothed over three looks; a run that never arrives counts
+// figure is least, as a geometric mean over the seeds, of those at which most runs arrive. Both are smoothed over three looks; a run that never arrives counts
 // at what it spent.
 
 import { costTo, type Reached, ratioOf, showRatio } from '../frame/reach.ts'
@@ -39,13 +39,18 @@ const cost = ({ looks }: WorkRun, target: number, unit: (look: Look) => number):
 const [heads, alone] = await Promise.all([runsOf('heads'), runsOf('alone')])
 const seeds = new Set(heads.map(({ seed }) => seed))
 
-/** The runs of the setting that costs least in this unit, of those that were made with most seeds. */
+/**
+ * The runs of the setting that costs least in this unit, of those that arrive most often, of those that were made with most
+ * seeds. What a run that never arrives would have cost is not known, so one that seldom does is no control.
+ */
 function control(target: number, unit: (look: Look) => number): WorkRun[] {
   const all = keysOf(alone).map((key) => alone.filter((run) => keyOf(run) === key && seeds.has(run.seed)))
   const settings = all.filter((runs) => runs.length === Math.max(...all.map(({ length }) => length)))
+  const arrived = (runs: readonly WorkRun[]): number =>
+    runs.filter((run) => !cost(run, target, unit).isBound).length
   const logCost = (runs: readonly WorkRun[]): number =>
     mean(runs.map((run) => Math.log(cost(run, target, unit).cost)))
-  return settings.sort((a, b) => logCost(a) - logCost(b))[0] ?? []
+  return settings.sort((a, b) => arrived(b) - arrived(a) || logCost(a) - logCost(b))[0] ?? []
 }
 
 /** Of one node alone, divided by those of the node that it is paired with by seed; and at which setting it was alone. */
