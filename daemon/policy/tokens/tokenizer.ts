@@ -108,18 +108,7 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
   /** What the tokenizer puts before text outside a chat, such as Gemma's BOS. A template has it itself. */
   const opening = template ? [] : [...run('', true)].filter((token) => !stops.has(token))
 
-  let end: number | undefined
-  const endOfTurn = (): number => {
-    if (end === undefined && template) {
-      const turns = [
-        { role: 'user', content: 'a' },
-        { role: 'assistant', content: 'b' },
-      ] as const
-      end = encode(template.render(turns, { prompt: false })).findLast((token) => stops.has(token))
-    }
-    end ??= stopTokens[0]!
-    return end
-  }
+  const endOfTurn = endOfTurnOf(template, { encode, stopTokens })
 
   const isSpecial = (token: number): boolean =>
     stops.has(token) || special.has(token) || core.id_to_token(token) === undefined
@@ -160,11 +149,10 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
     endOfTurn,
     isSpecial,
     ...createTokenTexts({ isSpecial, bytesOf, decode }),
-    encodePrompt(question, examples = []) {
-      if (ask) return encode(ask(question, examples))
-      const lines = examples.map((one) => `${one.question}\n${one.answer}\n`).join('')
-      return Int32Array.from([...opening, ...encode(`${lines}${question}\n`)])
-    },
+    encodePrompt: (question, examples = []) =>
+      ask
+        ? encode(ask(question, examples))
+        : Int32Array.from([...opening, ...encode(asLines(question, examples))]),
     encodeReply(observation) {
       reply ??= template ? replyThrough(template) : { before: '\n', after: '\n' }
       const tokens = encode(`${reply.before}${observation}${reply.after}`)
@@ -183,6 +171,26 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
     },
     decodeCompletion: (tokens) => decode([...tokens].filter((token) => !stops.has(token))),
     reader: () => createTokenReader({ bytesOf, isLeftOut, decode }),
+  }
+}
+
+const asLines = (question: string, examples: readonly Example[]): string =>
+  `${examples.map((one) => `${one.question}\n${one.answer}\n`).join('')}${question}\n`
+
+/** The token with which the template ends an answer, found when it is first asked for. */
+function endOfTurnOf(
+  template: ChatTemplate | undefined,
+  { encode, stopTokens }: { encode(text: string): Int32Array; stopTokens: readonly number[] },
+): () => number {
+  const turns = [
+    { role: 'user', content: 'a' },
+    { role: 'assistant', content: 'b' },
+  ] as const
+  let end: number | undefined
+  return () => {
+    const told = end === undefined && template ? encode(template.render(turns, { prompt: false })) : undefined
+    end ??= told?.findLast((token) => stopTokens.includes(token)) ?? stopTokens[0]!
+    return end
   }
 }
 
