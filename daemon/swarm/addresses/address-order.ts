@@ -38,6 +38,11 @@ export function ownAddresses(interfaces = networkInterfaces()): string[] {
     .flatMap((one) => (one && !one.internal ? [one.address] : []))
 }
 
+/** On this machine or in a private network. A machine may have an address of the internet, as servers do. */
+export function isNearby(address: Multiaddr, own = ownAddresses()): boolean {
+  return isPrivate(address) || own.includes(String(address.getComponents()[0]?.value))
+}
+
 function rank(address: Multiaddr, subnets: readonly Subnet[]): number {
   const parts = address.getComponents()
   if (parts.some(({ name }) => name === 'p2p-circuit'))

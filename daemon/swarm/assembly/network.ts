@@ -2,7 +2,7 @@
 
 import type { PeerInfo } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
-import { isPrivate } from '@libp2p/utils'
+import { isNearby } from '../addresses/address-order.ts'
 import { Bandwidth } from '../bandwidth/bandwidth.ts'
 import type { SwarmOptions } from '../contract.ts'
 import { createExchange, type Exchange } from '../exchange.ts'
@@ -66,7 +66,7 @@ export function makeExchange(options: SwarmOptions, made: Assembled, parts: Asse
     isNear: (peer) =>
       made.libp2p
         .getConnections(peerIdFromString(peer))
-        .some(({ limits, remoteAddr }) => limits === undefined && isPrivate(remoteAddr)),
+        .some(({ limits, remoteAddr }) => limits === undefined && isNearby(remoteAddr)),
     isTrusted: (peer) => options.psk !== undefined || parts.isTrusted?.(peer) === true,
     isBehind: () => made.bandwidth.isBehind,
     onClock: (trouble) => (trouble === undefined ? notices.over('clock') : notices.clockOff(trouble)),

@@ -2,6 +2,8 @@ import { multiaddr } from '@multiformats/multiaddr'
 import { expect, test } from 'vitest'
 import {
   compareAddresses,
+  isNearby,
+  ownAddresses,
   ownSubnets,
   publicAddresses,
 } from '../../../daemon/swarm/addresses/address-order.ts'
@@ -51,4 +53,9 @@ test('a relay announces the public addresses that it listens on, and no others',
     '/ip4/5.9.0.1/tcp/4001',
   ])
   expect(publicAddresses(['/ip4/0.0.0.0/tcp/0', '/ip6/::/tcp/4001'], interfaces)).toEqual([])
+})
+
+test('near are private networks, and this machine by whatever address it has', () => {
+  const isNear = (ip: string) => isNearby(multiaddr(`/ip4/${ip}/tcp/4001`), ownAddresses(interfaces))
+  expect(['127.0.0.1', '10.1.2.3', '5.9.0.1', '5.9.0.2'].map(isNear)).toEqual([true, true, true, false])
 })
