@@ -220,7 +220,8 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       ]
       const nodes = 1 + members.count(version) + Math.min(1, strangers.length)
       const joined = join(weights, all, { nodes, farthest: FARTHEST * pace.reach })
-      const strays = heads.filter(({ author }, i) => members.strays(author, joined.added[i]!))
+      const pulled = distance(joined.weights, weights)
+      const strays = heads.filter(({ author }, i) => members.strays(author, { ...joined.added[i]!, pulled }))
       contents.close()
       pace.joined({ before: weights, after: joined.weights })
       return { ...toldOf(all, joined), strays: strays.map(authorOf) }

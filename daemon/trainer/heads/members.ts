@@ -6,8 +6,11 @@ export interface Members {
   /** Heads of these peers are in the weights now. */
   admit(peers: readonly string[], version: number): void
   dismiss(peers: readonly string[]): void
-  /** A member's head came, so far away. True if so many were too far that it is no member any more. */
-  strays(peer: string, head: { apart: number; isClipped: boolean }): boolean
+  /**
+   * A member's head came, so far away, and joins moved this node by `pulled`. True if so many were too far that it is no
+   * member any more.
+   */
+  strays(peer: string, head: { apart: number; isClipped: boolean; pulled: number }): boolean
   /** How many there are besides this node, with these; those of whom nothing has come for long are forgotten. */
   count(version: number, others?: readonly string[]): number
   /** This node made a head. */
@@ -50,13 +53,14 @@ export function createMembers({ every }: { every: number }): Members {
       for (const peer of peers) for (const kept of [members, far]) kept.delete(peer)
       joins = joins.filter(({ peer }) => !peers.includes(peer))
     },
-    strays(peer, { apart, isClipped: isFar }) {
+    strays(peer, { apart, isClipped: isFar, pulled }) {
       const { times, apart: before } = far.get(peer) ?? { times: 0, apart: 0 }
       const now = apart < NEARER * before ? times : times + 1
       const isOver = isFar && now >= MANY
       if (isOver) members.delete(peer)
       if (!isFar || isOver) far.delete(peer)
-      else far.set(peer, { times: now, apart })
+      // What the joins moved this node is no merit of the peer.
+      else far.set(peer, { times: now, apart: Math.max(0, apart - pulled) })
       return isOver
     },
     count(version, others = []) {

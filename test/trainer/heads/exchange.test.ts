@@ -177,12 +177,24 @@ describe('joining', () => {
 
   test('a peer that comes a fifth nearer with each head stays a member, however far it was', () => {
     const exchange = asking()
-    const strays = [101, 79, 62, 48, 37, 36, 36].map((value) => {
+    const strays = [101, 79, 61, 47, 36, 36, 36].map((value) => {
       exchange.ask(['a'], at(2))
       exchange.take(head('a', value))
       return joined(exchange).strays
     })
     expect(strays).toEqual([[], [], [], [], [], [], ['a']])
+  })
+
+  test('a peer does not come nearer by what joins drew this node to it', () => {
+    const exchange = asking()
+    const strays = [14, 13.5, 13].map((value, i) => {
+      const own = 2 + 2 * i
+      exchange.answered('a')
+      exchange.ask(['a'], at(own))
+      exchange.take(head('a', value))
+      return joined(exchange, own).strays
+    })
+    expect(strays).toEqual([[], [], ['a']])
   })
 
   test('a peer that was dismissed is not judged by how far its heads were before', () => {
