@@ -13,7 +13,7 @@ import type { LivePolicy } from '../../policy/live-policy.ts'
 import type { TeachingHead } from '../../policy/teachers.ts'
 import type { JoinedPeers } from '../../policy/trained.ts'
 import { nameOf } from '../../trainer/guards/level.ts'
-import { createHeadExchange, type Learnt, STEPS_BETWEEN_HEADS } from '../../trainer/heads/exchange.ts'
+import { createHeadExchange, isAhead, type Learnt, STEPS_BETWEEN_HEADS } from '../../trainer/heads/exchange.ts'
 import type { AddedHead, AuditedWeights } from '../../trainer/heads/join.ts'
 import { createPartners, type Partner } from '../../trainer/heads/partners.ts'
 import type { Probation } from '../../trainer/heads/probation.ts'
@@ -127,9 +127,8 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   let isHurried = false
 
   const isBehind = (peer: string): boolean => {
-    const { own, foreign } = behind()
     const theirs = asking.groups(peer)
-    return theirs !== undefined && 2 * theirs < own + foreign
+    return theirs !== undefined && isAhead(behind(), { own: theirs, foreign: 0 })
   }
   const meeting = createMeeting({
     ...{ trials, partners, probation, asking, now, isOut },

@@ -186,10 +186,18 @@ function endOfTurnOf(
     { role: 'user', content: 'a' },
     { role: 'assistant', content: 'b' },
   ] as const
+  const found = (): number | undefined => {
+    try {
+      const told = template && encode(template.render(turns, { prompt: false }))
+      return told?.findLast((token) => stopTokens.includes(token))
+    } catch {
+      // A template may refuse a conversation that ends with an answer.
+      return undefined
+    }
+  }
   let end: number | undefined
   return () => {
-    const told = end === undefined && template ? encode(template.render(turns, { prompt: false })) : undefined
-    end ??= told?.findLast((token) => stopTokens.includes(token)) ?? stopTokens[0]!
+    end ??= found() ?? stopTokens[0]!
     return end
   }
 }

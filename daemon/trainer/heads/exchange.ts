@@ -285,7 +285,8 @@ function toldOf(
 const authorOf = ({ author }: { author: string }): string => author
 const groupsOf = ({ own, foreign }: Learnt): number => own + foreign
 
-function isAhead(one: Learnt, other: Learnt): boolean {
+/** Whether one has far more work behind its weights than the other. */
+export function isAhead(one: Learnt, other: Learnt): boolean {
   return groupsOf(one) >= AHEAD.times * groupsOf(other) + AHEAD.groups
 }
 
