@@ -13,7 +13,12 @@ import type { LivePolicy } from '../../policy/live-policy.ts'
 import type { TeachingHead } from '../../policy/teachers.ts'
 import type { JoinedPeers } from '../../policy/trained.ts'
 import { nameOf } from '../../trainer/guards/level.ts'
-import { createHeadExchange, isAhead, type Learnt, STEPS_BETWEEN_HEADS } from '../../trainer/heads/exchange.ts'
+import {
+  createHeadExchange,
+  isAhead,
+  type Learnt,
+  STEPS_BETWEEN_HEADS,
+} from '../../trainer/heads/exchange.ts'
 import type { AddedHead, AuditedWeights } from '../../trainer/heads/join.ts'
 import { createPartners, type Partner } from '../../trainer/heads/partners.ts'
 import type { Probation } from '../../trainer/heads/probation.ts'
