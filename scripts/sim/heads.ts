@@ -107,7 +107,7 @@ function takeWhatCame(member: Member): void {
   const ahead = exchange.ahead(learnt)
   if (ahead) {
     member.weights = ahead.weights
-    partners.took(ahead, version)
+    partners.took(ahead, version, false)
     exchange.reset()
     exchange.admit([ahead.author], version)
     member.isThere ||= ahead.own + ahead.foreign >= AHEAD

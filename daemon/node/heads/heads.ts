@@ -175,7 +175,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     const asksTeachers = parts.mayTeach() && exchanges % TEACHERS_EVERY === 0
     exchanges++
     isHurried = false
-    const peers = trials.trying ? [] : exchange.ask(asking.trusted(), present)
+    const peers = exchange.ask(asking.trusted().filter(trials.mayAsk), present)
     if (peers.length > 0) tellLimit()
     void asking.all(peers, exchange).finally(() => {
       if (!exchange.isReady) meeting.tell()
@@ -189,23 +189,26 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     const joined = exchange.join({ version, weights: await weights(), learnt: behind() })
     if (joined.heads.length > 0) await policy.replace(toWeights(layout, joined.weights))
     partners.joined(joined.heads, version)
-    // A node that cannot try their weights would never take them again.
-    if (parts.canTry()) probation.suspect(joined.strays)
     await tellReceipts(joined.added)
     return joined.weights
   }
 
   const takeWhatCame = async (): Promise<Vector | undefined> => {
+    // A node that cannot try weights takes all, bounded by its own steps.
     if (!parts.canTry()) return join()
-    const ahead = exchange.ahead(behind())
-    const apart = ahead ? [] : exchange.apart(probation.isSuspect, behind())
-    if (!ahead && apart.length === 0) return join()
-    await (ahead ? trials.catchUp(ahead) : trials.merge(apart))
-    return undefined
+    const ahead = trials.trying ? undefined : exchange.ahead(behind())
+    if (ahead) {
+      await trials.catchUp(ahead)
+      return undefined
+    }
+    const apart = exchange.apart(probation.isSuspect, behind())
+    const joined = exchange.isReady ? await join() : undefined
+    // While others are tried, they are asked again.
+    if (apart.length > 0 && !trials.trying) await trials.merge(apart)
+    return joined
   }
   const joinOrTry = async (): Promise<Vector | undefined> => {
-    const isComing = !trials.trying && exchange.isReady
-    const joined = isComing ? await phases.run('join', {}, takeWhatCame) : undefined
+    const joined = exchange.isReady ? await phases.run('join', {}, takeWhatCame) : undefined
     if (trials.trying) await trials.goOn()
     meeting.tell()
     return joined

@@ -43,7 +43,7 @@ export interface TrialParts {
 
 interface TrialCollaborators extends TrialParts {
   exchange: Pick<HeadExchange, 'share' | 'admit' | 'dismiss' | 'reset'>
-  partners: Pick<Partners, 'took'>
+  partners: Pick<Partners, 'took' | 'isNear'>
   probation: Pick<Probation, 'put' | 'passed' | 'isSuspect'>
   /** These heads are in the weights now. */
   taken(added: readonly AddedHead[]): Promise<void>
@@ -56,6 +56,8 @@ export interface Trials {
   merge(heads: readonly TriedHead[]): Promise<void>
   /** One part of the trial that is under way, if it is time for it: see REST. */
   goOn(): Promise<void>
+  /** Not while its head is tried, and nobody while this node may be about to stand elsewhere. */
+  mayAsk(peer: string): boolean
   /** Ends without a verdict. */
   stop(): void
   /** The trial that is under way. */
@@ -99,8 +101,7 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
     const of = parts.partsOf(samples)
     trial = { how, heads, share, from, samples, done: 0, of, had: createTally(), has: createTally() }
     nextAt = now()
-    // What else has come would be compared with weights that may be gone by then.
-    exchange.reset()
+    exchange.dismiss(peersOf(trial))
     parts.log(tryingText(trying(trial)))
   }
 
@@ -138,7 +139,7 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
     if (verdict.isTaken) {
       await policy.replace(toWeights(layout, await tried(one)), { isUrgent: true })
       await parts.taken(heads.map(({ author, hash }) => ({ author, hash, share, beside: from })))
-      for (const head of heads) partners.took(head, version)
+      for (const head of heads) partners.took(head, version, how === 'merged')
       exchange.reset()
       exchange.admit(peers, version)
       probation.passed(peers)
@@ -170,7 +171,7 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
         return
       }
       const [had, has] = [one.had.accuracies(), one.has.accuracies()]
-      const verdict = judge(had, has, { must: mustOf(one, probation), best })
+      const verdict = judge(had, has, { must: mustOf(one, { ...probation, partners }), best })
       if (failure === undefined) best = bestOf(best, verdict.isTaken ? has : had)
       await end(one, failure === undefined ? verdict : { ...verdict, isTaken: false }, failure)
       if (trial) parts.wake()
@@ -178,6 +179,7 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
     stop() {
       trial = undefined
     },
+    mayAsk: (peer) => !trial || (trial.how === 'merged' && !peersOf(trial).includes(peer)),
     get trying() {
       return trial && trying(trial)
     },
@@ -193,11 +195,11 @@ const trying = (one: Trial): HeadTrying => ({
   ...{ how: one.how, peers: peersOf(one), fraction: one.done / one.of },
 })
 
-/** What the mean over tasks must do. Suspects were given the benefit of the doubt before. */
+/** What the mean over tasks must do. A suspect, or a peer that was near a moment ago, has no benefit of the doubt. */
 function mustOf(
   { how, heads }: Trial,
-  { isSuspect }: Pick<Probation, 'isSuspect'>,
+  { isSuspect, partners }: Pick<Probation, 'isSuspect'> & Pick<TrialCollaborators, 'partners'>,
 ): 'rise' | 'hold' | undefined {
   if (how === 'caught up') return 'rise'
-  return heads.some(({ author }) => isSuspect(author)) ? 'hold' : undefined
+  return heads.some(({ author }) => isSuspect(author) || partners.isNear(author)) ? 'hold' : undefined
 }

@@ -43,7 +43,7 @@ export interface JoinedHead {
   author: string
   version: number
   own: number
-  /** It was farther away than a peer's head counts for. */
+  /** It was too far away: it was tried, or counted for less where nothing can be tried. */
   isClipped: boolean
 }
 
@@ -88,8 +88,8 @@ export interface HeadExchange {
   /** The peer with far more work behind its weights than this node, if there is one: to stand where it stands. */
   ahead(learnt: Learnt): TriedHead | undefined
   /**
-   * Heads to try before they are joined: of peers that are no members and far from this node, or of one suspect. Empty if
-   * there are none. Far is what own steps do not lead, or could not while there were none.
+   * Heads to try before they are joined: those far from this node, or one of a suspect. They, and heads of other suspects,
+   * do not wait to be joined any more. Far is what own steps do not lead, or could not while there were none.
    */
   apart(isSuspect: (peer: string) => boolean, learnt: Learnt): TriedHead[]
   /** The share of each of these heads, if they were joined, among all nodes. */
@@ -99,15 +99,13 @@ export interface HeadExchange {
   /** These peers are no members any more, and what waits of them, or is on its way, is not joined. */
   dismiss(peers: readonly string[]): void
   /**
-   * Joins what has come, without heads that have far less work behind them: their nodes will catch up. `strays`: peers
-   * whose heads were too far away again and again, who are no members any more.
+   * Joins what has come, without heads that have far less work behind them: their nodes will catch up.
    */
   join(now: { version: number; weights: Vector; learnt: Learnt }): {
     weights: Vector
     heads: JoinedHead[]
     /** The same heads, in the order in which they were added. */
     added: AddedHead[]
-    strays: string[]
   }
   /** The weights were replaced by others, as by a roll-back: what was asked for does not belong to them. */
   reset(): void
@@ -187,14 +185,12 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
 
     apart(isSuspect, learnt) {
       const age = pace.madeAt ?? 0
-      const strangers = [...waiting.values()].filter(
-        (head) => !members.has(head.author, age) && !isAhead(learnt, head),
-      )
-      const suspect = strangers.find(({ author }) => isSuspect(author))
-      if (suspect) return [tried(suspect)]
+      const heads = [...waiting.values()].filter((head) => !isAhead(learnt, head))
+      const suspects = heads.filter(({ author }) => isSuspect(author))
       // Of nodes that begin together, one is easily a few steps ahead, and the first steps are the smallest.
-      if (age < every) return []
-      return strangers.filter(({ apart }) => apart > FARTHEST * pace.reach).map(tried)
+      const far = age < every ? [] : heads.filter((head) => head.apart > FARTHEST * pace.reach)
+      for (const { author } of [...suspects, ...far]) waiting.delete(author)
+      return (suspects.length > 0 ? suspects.slice(0, 1) : far).map(tried)
     },
 
     share: (version, heads) => 1 / (1 + members.count(version, heads.map(authorOf))),
@@ -220,11 +216,9 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       ]
       const nodes = 1 + members.count(version) + Math.min(1, strangers.length)
       const joined = join(weights, all, { nodes, farthest: FARTHEST * pace.reach })
-      const pulled = distance(joined.weights, weights)
-      const strays = heads.filter(({ author }, i) => members.strays(author, { ...joined.added[i]!, pulled }))
       contents.close()
       pace.joined({ before: weights, after: joined.weights })
-      return { ...toldOf(all, joined), strays: strays.map(authorOf) }
+      return toldOf(all, joined)
     },
 
     reset() {
@@ -270,7 +264,7 @@ function near(strangers: Iterable<AuditedWeights>, farthest: number): (AuditedWe
 function toldOf(
   heads: readonly (ComparedHead & Pick<JoinedHead, 'author' | 'version' | 'own'> & { hash: string })[],
   { weights, added }: ReturnType<typeof join>,
-): Omit<ReturnType<HeadExchange['join']>, 'strays'> {
+): ReturnType<HeadExchange['join']> {
   return {
     weights,
     heads: heads.map(({ author, version, own }, i) => ({

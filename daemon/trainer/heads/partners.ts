@@ -12,9 +12,11 @@ export interface Partner extends JoinedHead {
 export interface Partners {
   /** `version`: this node's own. */
   joined(heads: readonly JoinedHead[], version: number): void
-  /** A trial took its head as it was, with all that was behind it. */
-  took(head: Omit<TriedHead, 'weights'>, version: number): void
+  /** A trial took its head as it was, with all that was behind it. It may be far away still. */
+  took(head: Omit<TriedHead, 'weights'>, version: number, isFar: boolean): void
   has(peer: string): boolean
+  /** Its newest head was joined because it was near, not by a trial. */
+  isNear(peer: string): boolean
   /** Those whose newest head was joined after this version of this node's. */
   since(version: number): string[]
   /** Those that are here. */
@@ -50,13 +52,17 @@ export function createPartners({ now }: { now(): number }): Partners {
     joined(heads, version) {
       for (const head of heads) add(head, version)
     },
-    took({ author, version, own, foreign }, mine) {
-      add({ author, version, own, isClipped: false }, mine)
+    took({ author, version, own, foreign }, mine, isFar) {
+      add({ author, version, own, isClipped: isFar }, mine)
       behind = Math.max(behind, own + foreign)
     },
     has(peer) {
       const partner = partners.get(peer)
       return partner !== undefined && isHere(partner)
+    },
+    isNear(peer) {
+      const partner = partners.get(peer)
+      return partner !== undefined && isHere(partner) && !partner.isClipped
     },
     since: (version) =>
       [...partners.values()].filter(({ mine }) => mine > version).map(({ author }) => author),

@@ -66,6 +66,6 @@ export interface HeadPeer {
   groups: number
   /** When its newest weights were averaged, ms since the epoch. */
   at: number
-  /** Its weights were so far away that they counted for less. */
+  /** Its newest weights were so far away that they were tried, or counted for less where nothing can be tried. */
   isClipped: boolean
 }

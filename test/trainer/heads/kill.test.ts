@@ -51,7 +51,7 @@ test('a full disk keeps averaged weights from being saved, says so, and training
     hint: expect.stringMatching(/^Make room on the disk of /),
   })
   expect(await readdir(join(home, 'checkpoints'))).toEqual([])
-  await node.average(5)
+  await node.average(4)
   expect([node.value(), node.heads()]).toEqual([3, 2])
   isFull = false
   await node.save()

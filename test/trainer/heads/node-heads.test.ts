@@ -473,10 +473,37 @@ describe('a peer that has drifted apart, as by other tasks,', () => {
   test('that was merged is averaged from then on, without trials', async () => {
     const { state, heads, settle, peer } = await apart(() => 0.4)
     state.version += 10
-    peer.value += 1
+    peer.value = 12
     await heads.exchange()
     await settle()
     expect(state.lines.filter((line) => line.startsWith('merged'))).toHaveLength(1)
+    expect(heads.info()?.peers).toMatchObject([{ peer: 'a', isClipped: false }])
+  })
+
+  test('that was merged and is still far has the benefit of the doubt again', async () => {
+    const accuracy = (value: number) => (value < 12 ? 0.4 : 0.39)
+    const { state, heads, settle, peer } = await apart(accuracy)
+    state.version += 10
+    peer.value += 1
+    await heads.exchange()
+    await settle()
+    expect(state.lines.filter((line) => line.startsWith('merged'))).toHaveLength(2)
+  })
+
+  test('though it was near a moment ago, is refused if the mean falls at all', async () => {
+    const peers = { a: { value: 2.1, own: 0 } }
+    const { heads, state, settle, step } = play(peers, {
+      accuracy: (value) => (value < 5 ? 0.4 : 0.39),
+    })
+    await step(2)
+    await heads.exchange()
+    await settle()
+    expect(heads.info()?.trial).toBeUndefined()
+    peers.a.value = 20
+    state.version += 4
+    await heads.exchange()
+    await settle()
+    expect(heads.info()).toMatchObject({ out: ['a'], trial: { how: 'merged', isTaken: false } })
   })
 })
 
@@ -685,13 +712,29 @@ describe('a trial', () => {
     expect(fraction()).toBe(0.5)
   })
 
-  test('asks no peer meanwhile, and offers its own weights as before', async () => {
-    const { heads, state, settle } = play(
-      { a: { value: 30, own: 500 }, b: { value: 2, own: 0 } },
-      { parts: 9 },
-    )
+  test('of a peer that drifted apart lets others be averaged meanwhile', async () => {
+    const peers = { b: { value: 20, own: 0 }, a: { value: 2, own: 0 } }
+    const { heads, state, settle, step } = play(peers, { parts: 9, accuracy: () => 0.4 })
+    await step(2)
     await heads.exchange()
     await settle()
+    for (let i = 0; i < 3; i++) {
+      peers.a.value = firstOf(state.weights) + 1
+      state.version += 4
+      await settle()
+    }
+    expect(heads.info()).toMatchObject({ trying: { how: 'merged', peers: ['b'] } })
+    expect(heads.isJoined('a')).toBe(true)
+    expect(heads.isJoined('b')).toBe(false)
+    expect(firstOf(state.weights)).toBeGreaterThan(2.5)
+  })
+
+  test('of a peer far ahead asks no peer meanwhile, and offers its own weights as before', async () => {
+    const peers = { a: { value: 30, own: 500 }, b: { value: 2, own: 0, isSilent: true } }
+    const { heads, state, settle } = play(peers, { parts: 9 })
+    await heads.exchange()
+    await settle()
+    peers.b.isSilent = false
     const offers = state.offers.length
     state.version += 4
     await settle()
