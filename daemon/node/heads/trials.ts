@@ -56,7 +56,7 @@ export interface Trials {
   merge(heads: readonly TriedHead[]): Promise<void>
   /** One part of the trial that is under way, if it is time for it: see REST. */
   goOn(): Promise<void>
-  /** Not while its head is tried, and nobody while this node may be about to stand elsewhere. */
+  /** Not while its head is tried, or would be; nobody while this node may be about to stand elsewhere. */
   mayAsk(peer: string): boolean
   /** Ends without a verdict. */
   stop(): void
@@ -179,7 +179,8 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
     stop() {
       trial = undefined
     },
-    mayAsk: (peer) => !trial || (trial.how === 'merged' && !peersOf(trial).includes(peer)),
+    mayAsk: (peer) =>
+      !trial || (trial.how === 'merged' && !peersOf(trial).includes(peer) && !probation.isSuspect(peer)),
     get trying() {
       return trial && trying(trial)
     },

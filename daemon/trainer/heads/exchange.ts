@@ -98,9 +98,7 @@ export interface HeadExchange {
   admit(peers: readonly string[], version: number): void
   /** These peers are no members any more, and what waits of them, or is on its way, is not joined. */
   dismiss(peers: readonly string[]): void
-  /**
-   * Joins what has come, without heads that have far less work behind them: their nodes will catch up.
-   */
+  /** Joins what has come, without heads that have far less work behind them: their nodes will catch up. */
   join(now: { version: number; weights: Vector; learnt: Learnt }): {
     weights: Vector
     heads: JoinedHead[]
@@ -115,8 +113,12 @@ type Waiting = FetchedHead & Omit<ComparedHead, 'weights'>
 
 /** Optimizer steps between two heads, in the daemon and in the simulation. */
 export const STEPS_BETWEEN_HEADS = 4
-/** A peer's head moves this node at most so many times as far as its own steps between two heads. */
-const FARTHEST = 4
+/**
+ * A head so many times as far away as own steps lead between two heads is too far. Honest ones come within 2.7, also two rounds
+ * late (`npm run -s lab:heads`), and within 2.2 among eight daemons; at 4, forgers that drift drew a node far before anything
+ * was tried (`npm run -s sim:forged`).
+ */
+const FARTHEST = 3
 /** No training makes weights so many times as long. A trial of them would cost this node, and not their sender. */
 const ABSURD = 100
 /** One node is far ahead of another if it has so many times the other's groups behind it, and some more. */
