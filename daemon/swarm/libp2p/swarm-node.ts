@@ -11,10 +11,11 @@ import type {
   Libp2p,
   PeerDiscovery,
   PeerInfo,
+  StreamHandler,
   Transport,
 } from '@libp2p/interface'
 import { type MulticastDNSComponents, mdns } from '@libp2p/mdns'
-import { type Ping, ping } from '@libp2p/ping'
+import { type Ping, type PingComponents, type PingInit, ping } from '@libp2p/ping'
 import { preSharedKey } from '@libp2p/pnet'
 import { tcp } from '@libp2p/tcp'
 import { yamux } from '@libp2p/yamux'
@@ -66,6 +67,8 @@ export interface HostParts {
   /** The order in which to dial a peer's addresses. */
   compareAddresses(a: Address, b: Address): -1 | 0 | 1
   guard: GossipGuard
+  /** A peer pinged this node. */
+  onPing(peer: string): void
   /** mDNS found a peer. Called for each answer, not only the first. */
   onFound(info: PeerInfo): void
   /** `host:port` of STUN servers; read for each WebRTC connection. */
@@ -131,14 +134,14 @@ export async function createHost(options: HostOptions, parts: HostParts): Promis
     },
     // Only measures round trips. By default, a failed ping closes the connection, even if the peer was merely busy;
     // then everybody redials, which makes all machines busier. probe.ts detects dead connections sooner.
-    connectionMonitor: { pingInterval: 10_000, abortConnectionOnPingFailure: false },
+    connectionMonitor: { pingInterval: 30_000, abortConnectionOnPingFailure: false },
     services: {
       ...(wide?.wideServices(options, parts) as object),
       identify: identify({ maxInboundStreams: 4, maxOutboundStreams: 4 }),
       // Tells peers when addresses change: a relay was found, a laptop moved. It is separate from identify.
       ...({ identifyPush: identifyPush({ maxInboundStreams: 4, maxOutboundStreams: 4 }) } as object),
       // libp2p's monitor, its DHT and probe.ts ping on the same connection. By default only one may at a time.
-      ping: ping({ maxInboundStreams: 4, maxOutboundStreams: 4 }),
+      ping: heardPing({ maxInboundStreams: 4, maxOutboundStreams: 4 }, parts),
       ...((options.mdns && { mdns: watchedMdns(options, parts) }) as object),
       pubsub: (components) => {
         const pubsub = gossipsub(gossipOptions(options.topics))(components as never)
@@ -147,6 +150,19 @@ export async function createHost(options: HostOptions, parts: HostParts): Promis
       },
     },
   })
+}
+
+/** libp2p's `use` would do, but 3.3 adds one more handler of the protocol for each stream that comes. */
+function heardPing(init: PingInit, { onPing }: Pick<HostParts, 'onPing'>) {
+  return (components: PingComponents): Ping => {
+    const service = ping(init)(components) as Ping & { handlePing: StreamHandler }
+    const { handlePing } = service
+    service.handlePing = (stream, connection) => {
+      onPing(connection.remotePeer.toString())
+      return handlePing(stream, connection)
+    }
+    return service
+  }
 }
 
 /**

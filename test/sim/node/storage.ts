@@ -55,7 +55,7 @@ export async function openStorage(
     { directory: '/home/store' },
     { log, levelOf, later: (run, ms) => after(ms, run) },
   )
-  const datastore = await openPeerDatastore({ path: '/home/peers' }, { levelOf: levelOf as never })
+  const datastore = await openPeerDatastore({ path: '/home/peers' }, { levelOf: levelOf as never, after })
   const restored = await restoreNode({ lineage: model.digest, spec: SPEC }, { checkpoints, disk: port })
   watchMemory(datastore, { life, node })
   return { port, checkpoints, database, datastore, restored }

@@ -127,6 +127,7 @@ describe('the brake', () => {
         compareAddresses: () => 0,
         guard,
         stun: () => [],
+        onPing: () => {},
         onFound: () => {},
         onMdnsTrouble: () => {},
         onMdnsWorks: () => {},

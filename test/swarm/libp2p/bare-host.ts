@@ -23,7 +23,9 @@ export const OPEN_GUARD: GossipGuard = {
 }
 
 export interface BareHostOptions
-  extends Partial<Pick<HostParts, 'identity' | 'datastore' | 'guard' | 'onMdnsTrouble' | 'onMdnsWorks'>> {
+  extends Partial<
+    Pick<HostParts, 'identity' | 'datastore' | 'guard' | 'onPing' | 'onMdnsTrouble' | 'onMdnsWorks'>
+  > {
   topic: string
   listen?: readonly string[]
   wide?: boolean
@@ -41,6 +43,7 @@ export async function bareHost({
   identity = freshIdentity(),
   datastore,
   guard = OPEN_GUARD,
+  onPing = () => {},
   onMdnsTrouble = () => {},
   onMdnsWorks = () => {},
 }: BareHostOptions): Promise<SwarmNode> {
@@ -64,6 +67,7 @@ export async function bareHost({
       compareAddresses: compareAddresses([]),
       guard,
       stun: () => [],
+      onPing,
       onFound: () => {},
       onMdnsTrouble,
       onMdnsWorks,
