@@ -101,6 +101,8 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
     const of = parts.partsOf(samples)
     trial = { how, heads, share, from, samples, done: 0, of, had: createTally(), has: createTally() }
     nextAt = now()
+    // What else has come would be compared with weights that may be gone by then.
+    if (how === 'caught up') exchange.reset()
     exchange.dismiss(peersOf(trial))
     parts.log(tryingText(trying(trial)))
   }

@@ -730,11 +730,12 @@ describe('a trial', () => {
   })
 
   test('of a peer far ahead asks no peer meanwhile, and offers its own weights as before', async () => {
-    const peers = { a: { value: 30, own: 500 }, b: { value: 2, own: 0, isSilent: true } }
-    const { heads, state, settle } = play(peers, { parts: 9 })
+    const { heads, state, settle } = play(
+      { a: { value: 30, own: 500 }, b: { value: 2, own: 0 } },
+      { parts: 9 },
+    )
     await heads.exchange()
     await settle()
-    peers.b.isSilent = false
     const offers = state.offers.length
     state.version += 4
     await settle()
