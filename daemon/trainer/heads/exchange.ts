@@ -115,8 +115,7 @@ type Waiting = FetchedHead & Omit<ComparedHead, 'weights'>
 export const STEPS_BETWEEN_HEADS = 4
 /**
  * A head so many times as far away as own steps lead between two heads is too far. Honest ones come within 2.7, also two rounds
- * late (`npm run -s lab:heads`), and within 2.2 among eight daemons; at 4, forgers that drift drew a node far before anything
- * was tried (`npm run -s sim:forged`).
+ * late (`npm run -s lab:heads`), and within 2.2 among eight daemons.
  */
 const FARTHEST = 3
 /** No training makes weights so many times as long. A trial of them would cost this node, and not their sender. */
@@ -217,10 +216,11 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
         ...strangers.map((one) => ({ ...one, own: 0, weights: () => one.weights })),
       ]
       const nodes = 1 + members.count(version) + Math.min(1, strangers.length)
-      const joined = join(weights, all, { nodes, farthest: FARTHEST * pace.reach })
+      // A head counts at most like one as far away as own steps lead, so that peers together move a node no farther than those.
+      const joined = join(weights, all, { nodes, farthest: pace.reach })
       contents.close()
       pace.joined({ before: weights, after: joined.weights })
-      return toldOf(all, joined)
+      return toldOf(all, joined, FARTHEST * pace.reach)
     },
 
     reset() {
@@ -266,15 +266,14 @@ function near(strangers: Iterable<AuditedWeights>, farthest: number): (AuditedWe
 function toldOf(
   heads: readonly (ComparedHead & Pick<JoinedHead, 'author' | 'version' | 'own'> & { hash: string })[],
   { weights, added }: ReturnType<typeof join>,
+  farthest: number,
 ): ReturnType<HeadExchange['join']> {
   return {
     weights,
-    heads: heads.map(({ author, version, own }, i) => ({
-      ...{ author, version, own, isClipped: added[i]!.isClipped },
+    heads: heads.map(({ author, version, own, apart }) => ({
+      ...{ author, version, own, isClipped: apart > farthest },
     })),
-    added: heads.map(({ author, hash, beside }, i) => ({
-      ...{ author, hash, beside, share: added[i]!.share },
-    })),
+    added: heads.map(({ author, hash, beside }, i) => ({ author, hash, beside, share: added[i]!.share })),
   }
 }
 

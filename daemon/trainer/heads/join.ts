@@ -44,20 +44,20 @@ export interface JoinOptions {
 }
 
 /**
- * weights + Σ share (head - beside), where the share of a head is its weight / nodes, less if it was too far. `apart`: its
- * distance. No argument is changed.
+ * weights + Σ share (head - beside), where the share of a head is its weight / nodes, less if it was too far. No
+ * argument is changed.
  */
 export function join(
   weights: Vector,
   heads: readonly ComparedHead[],
   { nodes, farthest }: JoinOptions,
-): { weights: Vector; added: { share: number; apart: number; isClipped: boolean }[] } {
+): { weights: Vector; added: { share: number }[] } {
   const joined = weights.slice()
   const added = heads.map(({ weights: theirs, beside, apart, weight = 1 }) => {
     const clip = apart > farthest ? farthest / apart : 1
     const share = (weight * clip) / nodes
     addDifference(joined, share, theirs(), beside)
-    return { share, apart, isClipped: clip < 1 }
+    return { share }
   })
   return { weights: joined, added }
 }

@@ -27,6 +27,8 @@ const FORGED = {
   random: ({ random }) => random.between(-8, 8),
   'slow drift': ({ skill, heads }) => skill - A_LITTLE * heads,
   'a little worse': ({ skill }) => skill - 3 * A_LITTLE,
+  /** Of one that knows the rules: as far away as a head may be without being tried. */
+  'near enough': ({ skill }) => skill - 8 * A_LITTLE,
   'comes and goes': ({ skill, since }) => (Math.floor(since / PHASE_MS) % 2 === 0 ? -8 : skill),
   stale: ({ atTurn }) => atTurn,
   copy: ({ skill }) => skill,

@@ -24,10 +24,10 @@ const close = (vector: Vector, value: number): void => {
   for (const one of vector) expect(one).toBeCloseTo(value, 5)
 }
 
-/** One that has moved by 1, has made its head and has asked these peers. */
+/** One that has moved by 4, has made its head and has asked these peers. */
 const asking = (peers: readonly string[] = ['a', 'b'], value = 2) => {
   const exchange = create()
-  exchange.make({ version: 0, weights: at(value - 1) })
+  exchange.make({ version: 0, weights: at(value - 4) })
   exchange.make({ version: 4, weights: at(value) })
   exchange.ask(peers, at(value))
   return exchange
@@ -66,10 +66,10 @@ describe('when', () => {
     const { weights } = joined(exchange, 1.001, 1)
     exchange.make({ version: 1, weights })
     expect([2, 3, 4, 5].filter(exchange.isDue)).toEqual([5])
-    // Four steps like the first lead 0.004 far, and a head may be three times as far: 0.012, shared by three nodes.
+    // Four steps like the first lead 0.004 far, and a head counts as one so far away, shared by three nodes.
     exchange.ask(['b'], weights)
     exchange.take(head('b', 5))
-    close(joined(exchange, 1.002, 2).weights, 1.002 + 0.012 / 3)
+    close(joined(exchange, 1.002, 2).weights, 1.002 + 0.004 / 3)
   })
 
   test('a head can be joined without waiting for other peers', () => {
@@ -97,11 +97,11 @@ describe('joining', () => {
     const exchange = create()
     exchange.make({ version: 0, weights: at(1) })
     exchange.ask(['a', 'b'], at(1))
-    // Four steps at 1e-3 lead each of four values 4e-3 away, and a head may be three times as far.
+    // Four steps at 1e-3 lead each of four values 4e-3 away, and a head counts as one so far away.
     exchange.take(head('a', 1.004))
     exchange.take(head('b', 5))
     const { weights, heads } = joined(exchange, 1, 0)
-    close(weights, 1 + (0.004 + 3 * 0.004) / 3)
+    close(weights, 1 + (0.004 + 0.004) / 3)
     expect(heads.map(({ isClipped }) => isClipped)).toEqual([false, true])
   })
 
@@ -145,11 +145,11 @@ describe('joining', () => {
     close(joined(exchange, 2, 100).weights, 3.5)
   })
 
-  test('a head that is far away moves a node at most three times as far as its own steps', () => {
+  test('a head that is far away moves a node at most as far as its own steps', () => {
     const exchange = asking()
     exchange.take(head('a', 101))
     const { weights, heads } = joined(exchange)
-    close(weights, 2 + 3 / 2)
+    close(weights, 2 + 4 / 2)
     expect(heads).toMatchObject([{ author: 'a', isClipped: true }])
   })
 
@@ -160,7 +160,7 @@ describe('joining', () => {
     exchange.ask(['a'], at(1.25))
     exchange.take(head('a', 101))
     expect(exchange.apart(() => false, { own: 8, foreign: 0 })).toEqual([])
-    close(joined(exchange, 1.25, 1).weights, 1.25 + 3 / 2)
+    close(joined(exchange, 1.25, 1).weights, 1.25 + 1 / 2)
   })
 
   test('a member whose head is suddenly far away is tried, and those that are near are joined', () => {
@@ -253,11 +253,11 @@ describe('after a long time alone', () => {
     expect(exchange.apart(() => false, { own: 8, foreign: 0 })).toMatchObject([{ author: 'a' }])
   })
 
-  test('a head moves a node three times as far as four of its steps, not as all', () => {
+  test('a head moves a node as far as four of its steps, not as all', () => {
     const exchange = alone()
     exchange.take(head('a', 2))
     // Four of the 900 steps that lead from 2 to 92 lead 0.4 far.
-    close(joined(exchange, 92, 904).weights, 92 - (3 * 0.4) / 2)
+    close(joined(exchange, 92, 904).weights, 92 - 0.4 / 2)
   })
 })
 
