@@ -5,12 +5,7 @@ import { z } from 'zod'
 import type { LivePolicy } from '../../policy/live-policy.ts'
 import type { Database } from '../../store/database/database.ts'
 import type { Log } from '../../store/log.ts'
-import {
-  createProbation,
-  MAX_PROBATED,
-  type Probated,
-  type Probation,
-} from '../../trainer/heads/probation.ts'
+import { createProbation, MAX_PROBATED, type Probation } from '../../trainer/heads/probation.ts'
 
 const KEY = 'probation'
 
@@ -38,17 +33,12 @@ export async function openProbation(
   if (stored && !kept)
     log('warn', 'the record of peers whose weights are not taken was damaged; it begins anew')
   return createProbation(
-    { version: reference().version, peers: kept?.lineage === lineage ? kept.peers.map(asMeant) : [] },
+    { version: reference().version, peers: kept?.lineage === lineage ? kept.peers : [] },
     {
-      onChange: (peers) =>
-        state.write(KEY, Buffer.from(JSON.stringify({ lineage, peers: peers.map(asWritten) }))),
+      onChange: (peers) => state.write(KEY, Buffer.from(JSON.stringify({ lineage, peers }))),
     },
   )
 }
-
-/** The first version with this record takes no peer without an offence. Who was never out has none, whatever is written. */
-const asWritten = (one: Probated): Probated => ({ ...one, offences: Math.max(1, one.offences) })
-const asMeant = (one: Probated): Probated => (one.until === 0 ? { ...one, offences: 0 } : one)
 
 function read(stored: Uint8Array): z.infer<typeof record> | undefined {
   try {

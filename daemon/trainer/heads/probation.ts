@@ -8,8 +8,6 @@ export interface Probation {
   isSuspect(peer: string): boolean
   /** From this version of the node's policy on: for 50 versions, the next time for 100, then 200 and so on. */
   put(peers: readonly string[], version: number): void
-  /** They are not out, and their next heads are tried. */
-  suspect(peers: readonly string[]): void
   /**
    * A trial has taken its head. Makes up for one offence, since a node also goes back for what no peer did; who has none
    * left is forgotten.
@@ -65,10 +63,6 @@ export function createProbation(
         const offences = Math.min(MAX_OFFENCES, (all.get(peer)?.offences ?? 0) + 1)
         add({ peer, until: version + termOf(offences), offences, isSuspect: true })
       }
-      if (peers.length > 0) changed()
-    },
-    suspect(peers) {
-      for (const peer of peers) add({ until: 0, offences: 0, ...all.get(peer), peer, isSuspect: true })
       if (peers.length > 0) changed()
     },
     passed(peers) {

@@ -529,7 +529,7 @@ describe('a node without questions to try weights on', () => {
 
   test('takes no weights of a peer that did harm, however long ago', async () => {
     const probation = createProbation()
-    probation.suspect(['a'])
+    probation.put(['a'], 0)
     const peers = { a: { value: 3, own: 0 }, b: { value: 3, own: 0 } }
     const { heads, state, settle } = play(peers, { canTry, probation })
     state.version = 1000
@@ -606,7 +606,7 @@ describe('a node that starts again', () => {
 
   test('tries a peer that did harm before, without a step of its own since', async () => {
     const probation = createProbation()
-    probation.suspect(['a'])
+    probation.put(['a'], 0)
     const { heads, state, settle } = play({ a: { value: 1.001, own: 0 } }, { probation })
     state.version = 100
     await heads.exchange()

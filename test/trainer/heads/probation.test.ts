@@ -18,19 +18,6 @@ test('each time that a peer is put out it is for twice as long', () => {
   expect(probation.isSuspect('a')).toBe(false)
 })
 
-test('a suspect is not out; a trial clears it, and what it did before counts', () => {
-  const probation = createProbation()
-  probation.suspect(['a'])
-  expect([probation.isOut('a', 0), probation.isSuspect('a')]).toEqual([false, true])
-  probation.passed(['a'])
-  expect(probation.isSuspect('a')).toBe(false)
-  probation.put(['a'], 10)
-  probation.suspect(['a'])
-  expect([probation.isOut('a', 59), probation.isOut('a', 60)]).toEqual([true, false])
-  probation.put(['a'], 100)
-  expect([probation.isOut('a', 199), probation.isOut('a', 200)]).toEqual([true, false])
-})
-
 test('a trial that takes the head of a peer makes up for one of its offences', () => {
   const probation = createProbation()
   for (const version of [10, 100]) probation.put(['a'], version)
@@ -59,23 +46,11 @@ test('a restart pardons nobody, and remembers how often each offended', async ()
   const { probation, database } = await start(10)
   probation.put(['a', 'b'], 10)
   probation.passed(['b'])
-  probation.suspect(['d'])
   const { probation: again } = await start(10, database)
   expect([again.isOut('a', 59), again.isOut('a', 60)]).toEqual([true, false])
   expect([again.isSuspect('a'), again.isSuspect('b'), again.isOut('c', 10)]).toEqual([true, false, false])
-  expect([again.isSuspect('d'), again.isOut('d', 10)]).toEqual([true, false])
   again.put(['a'], 100)
   expect((await start(100, database)).probation.isOut('a', 199)).toBe(true)
-})
-
-test('a suspect that was never out is written so that an older version reads it, and has no offence after a restart', async () => {
-  const { probation, database } = await start(10)
-  probation.suspect(['a'])
-  const written = JSON.parse(Buffer.from((await database.namespace('state').get('probation'))!).toString())
-  expect(written.peers).toEqual([{ peer: 'a', until: 0, offences: 1, isSuspect: true }])
-  const { probation: again } = await start(10, database)
-  again.put(['a'], 10)
-  expect([again.isOut('a', 59), again.isOut('a', 60)]).toEqual([true, false])
 })
 
 test('an offence that was made up for does not come back with a restart', async () => {
