@@ -114,8 +114,8 @@ type Waiting = FetchedHead & Omit<ComparedHead, 'weights'>
 /** Optimizer steps between two heads, in the daemon and in the simulation. */
 export const STEPS_BETWEEN_HEADS = 4
 /**
- * A head so many times as far away as own steps lead between two heads is too far. Honest ones come within 2.7, also two rounds
- * late (`npm run -s lab:heads`), and within 2.2 among eight daemons.
+ * A head so many times as far away as own steps lead between two heads is too far. Honest ones came within 2.7, also two rounds
+ * late, and within 2.2 among eight daemons, in one run each (docs/results/simulation.md).
  */
 const FARTHEST = 3
 /** No training makes weights so many times as long. A trial of them would cost this node, and not their sender. */
