@@ -73,12 +73,14 @@ await runExperiment<Arm, { looks: HeadLook[] }>({
     tokens: { type: 'string', default: '24000' },
     looks: { type: 'string', default: '12' },
     prompts: { type: 'string', default: '120' },
+    samples: { type: 'string', default: '1' },
     targets: { type: 'string', default: '0.15,0.16,0.17' },
     model: { type: 'string' },
     rank: { type: 'string', default: '16' },
   },
-  settings: ({ tokens, looks, prompts, model, rank }) => ({
+  settings: ({ tokens, looks, prompts, samples, model, rank }) => ({
     ...{ tokens: Number(tokens), looks: Number(looks), prompts: Number(prompts) },
+    ...(samples !== '1' && { samples: Number(samples) }),
     ...(typeof model === 'string' && { model: basename(model), rank: Number(rank) }),
   }),
 
@@ -122,7 +124,10 @@ await runExperiment<Arm, { looks: HeadLook[] }>({
     const sampledTokens = () => mean(nodes.map(({ compute }) => compute.generated))
     const look = async (): Promise<void> => {
       const seen = await meter.part('look', () =>
-        nodes[0]!.evaluate(Number(values.prompts), undefined, learnt.tasks),
+        nodes[0]!.evaluate(Number(values.prompts), {
+          tasks: learnt.tasks,
+          samples: Number(values.samples),
+        }),
       )
       looks.push({
         sampledTokens: sampledTokens(),

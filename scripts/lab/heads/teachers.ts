@@ -161,7 +161,7 @@ await runExperiment<Arm, Taught>({
       })
     }
     const accuracyIn = async (tasks: typeof TASKS_OF): Promise<number> =>
-      tasks.length === 0 ? 0 : (await node.evaluate(Number(values.prompts), undefined, tasks)).sampled
+      tasks.length === 0 ? 0 : (await node.evaluate(Number(values.prompts), { tasks })).sampled
     return meter.part('look', async () => ({
       rounds,
       taught: await accuracyIn([task]),

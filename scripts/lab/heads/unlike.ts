@@ -175,7 +175,7 @@ function averageOf(vectors: readonly Vector[]): Vector {
 async function accuracies(node: ExperimentNode, prompts: number): Promise<TaskAccuracy[]> {
   const found: TaskAccuracy[] = []
   for (const task of tasks) {
-    const { sampled, questions } = await node.evaluate(prompts, undefined, [task])
+    const { sampled, questions } = await node.evaluate(prompts, { tasks: [task] })
     const error = Math.sqrt((sampled * (1 - sampled)) / questions)
     found.push({ task: task.name, accuracy: sampled, error })
   }

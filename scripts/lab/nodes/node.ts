@@ -92,6 +92,15 @@ export interface RoundReport {
   generatedTokens: number
 }
 
+export interface LookOptions {
+  /** Its own tasks if left out. */
+  tasks?: readonly TaskChoice[]
+  /** Answers to each question at temperature 1; 1 if left out. */
+  samples?: number
+  /** A text to look for in answers. */
+  mark?: string | undefined
+}
+
 export interface ExperimentNode {
   readonly name: string
   readonly policy: LivePolicy
@@ -104,9 +113,7 @@ export interface ExperimentNode {
    */
   evaluate(
     promptsPerTask: number,
-    mark?: string,
-    /** Its own tasks if left out. */
-    asked?: readonly TaskChoice[],
+    options?: LookOptions,
   ): Promise<{
     questions: number
     sampled: number
@@ -221,10 +228,10 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
       if ('group' in found) core.onForeignGroup(found.group)
     },
 
-    async evaluate(promptsPerTask, mark, asked) {
+    async evaluate(promptsPerTask, { tasks: asked, samples = 1, mark } = {}) {
       const book = asked ? createTaskBook(options.known ?? TASKS, asked) : tasks
       const scores = await scorePrompts(
-        { promptsPerTask, maxNewTokens },
+        { promptsPerTask, maxNewTokens, samples },
         { sampler: engine, tokenizer: model.tokenizer, tasks: book },
       )
       const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length
@@ -252,7 +259,7 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
         sampled: mean(scores.map(({ sampled }) => mean(sampled.map(mean)))),
         greedy: mean(scores.map(({ greedy }) => mean(greedy))),
         marked,
-        overall: figuresOf(scores, 1).overall,
+        overall: figuresOf(scores, samples).overall,
       }
     },
 

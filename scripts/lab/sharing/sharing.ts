@@ -156,7 +156,7 @@ async function play(
     meter.part('look', async () => {
       const seen = []
       const mark = arm.liars > 0 ? MARK : undefined
-      for (const node of swarm.slice(0, 2)) seen.push(await node.evaluate(Number(values.prompts), mark))
+      for (const node of swarm.slice(0, 2)) seen.push(await node.evaluate(Number(values.prompts), { mark }))
       questions = seen[0]!.questions
       looks.push({
         round,
