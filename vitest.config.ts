@@ -20,6 +20,8 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',
+    // As a node is started; see daemon/platform/lean.ts.
+    execArgv: ['--no-memory-protection-keys'],
     maxWorkers: 2,
     // A process runs many files, and imports only once what they test.
     isolate: false,

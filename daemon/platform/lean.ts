@@ -1,6 +1,6 @@
-// Settings that make a node use less memory, and the screen less time. glibc and V8 read them only when a process starts,
-// so the program replaces itself (exec): the process stays the same, but starts again. docs/results/edge.md has what each
-// setting of a node saves, docs/results/interface.md that of the screen.
+// Settings that make a node use less memory and not crash, and the screen take less time. glibc and V8 read them only
+// when a process starts, so the program replaces itself (exec): the process stays the same, but starts again.
+// docs/results/edge.md has what each setting of a node saves, docs/results/interface.md that of the screen.
 
 /**
  * Settings of glibc's allocator. By default, the size from which freed blocks are returned at once rises up to 32 MB;
@@ -15,9 +15,15 @@ export const LEAN_MALLOC = {
 
 /**
  * A young generation of 8 MB at most, and no collection only because the node is quiet for a moment, which would mark the
- * same 60 MB again and again: a third less processor time where weights are averaged (once), for 30 MB.
+ * same 60 MB again and again: a third less processor time where weights are averaged (once), for 30 MB. Without keys on
+ * memory pages, because V8 loses track of those and ends the process ("Check failed: jit_page.has_value()") where
+ * WebAssembly and worker threads meet, on processors that have such keys (nodejs/node 64500; seen once here).
  */
-export const LEAN_FLAGS = ['--max-semi-space-size=8', '--no-memory-reducer'] as const
+export const LEAN_FLAGS = [
+  '--max-semi-space-size=8',
+  '--no-memory-reducer',
+  '--no-memory-protection-keys',
+] as const
 
 /** A young generation of 16 MB from the start: a picture's garbage then seldom outlives it and is not copied. */
 export const SCREEN_FLAGS = ['--min-semi-space-size=16', '--max-semi-space-size=16'] as const
