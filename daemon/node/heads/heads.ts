@@ -196,7 +196,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const takeWhatCame = async (): Promise<Vector | undefined> => {
     // A node that cannot try weights takes all, bounded by its own steps.
     if (!parts.canTry()) return join()
-    const ahead = trials.trying ? undefined : exchange.ahead(behind())
+    const ahead = trials.trying ? undefined : exchange.ahead(behind(), probation.isSuspect)
     if (ahead) {
       await trials.catchUp(ahead)
       return undefined

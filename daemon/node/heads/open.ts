@@ -52,6 +52,7 @@ export function openHeads(
     learnt: () => ({ own: trainedOn.info.trainedOwn, foreign: trainedOn.info.trainedForeign }),
     // Questions of agents, environments and conversations are not known beforehand.
     canTry: () => tasks.chosen.length > 0,
+    questions: () => settings().eval.prompts_per_task,
     partsOf(samples) {
       const { rollout, eval: held } = settings()
       const round = rollout.groups_per_round * rollout.group_size

@@ -19,6 +19,7 @@ import {
   bestOf,
   createTally,
   judge,
+  type Must,
   type Tally,
   type TaskAccuracy,
   type Verdict,
@@ -29,6 +30,8 @@ export interface TrialParts {
   policy: Pick<LivePolicy, 'trainer' | 'replace' | 'reference' | 'under'>
   /** Whether there are held-out questions. Without them nothing can be tried. */
   canTry(): boolean
+  /** Held-out questions of a task. */
+  questions(): number
   /** In how many parts the held-out questions are answered so often, each about as costly as a round of rollouts. */
   partsOf(samples: number): number
   /** The rewards of a model's answers to one part of the held-out questions, the same questions each time. */
@@ -43,7 +46,7 @@ export interface TrialParts {
 
 interface TrialCollaborators extends TrialParts {
   exchange: Pick<HeadExchange, 'share' | 'admit' | 'dismiss' | 'reset'>
-  partners: Pick<Partners, 'took' | 'isNear'>
+  partners: Pick<Partners, 'took' | 'isNear' | 'doubt'>
   probation: Pick<Probation, 'put' | 'passed' | 'isSuspect'>
   /** These heads are in the weights now. */
   taken(added: readonly AddedHead[]): Promise<void>
@@ -78,8 +81,11 @@ interface Trial {
   has: Tally
 }
 
-/** Answers to each held-out question in the trial of a merge: one would tell only a fall by half from chance. */
-const MERGE_ANSWERS = 4
+/**
+ * Answers to each held-out question in the trial of a merge: one would tell only a fall by half from chance. To catch up, one
+ * is enough if there are so many questions of a task.
+ */
+const [MERGE_ANSWERS, QUESTIONS] = [4, 50]
 /**
  * After each part a node does other things for so many times as long: a trial takes half or a quarter of its time. A merge
  * brings less than catching up, and peers whose weights do harm are tried again and again.
@@ -97,7 +103,7 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
 
   const begin = async (how: Trial['how'], heads: readonly TriedHead[], share: number): Promise<void> => {
     const from = await present()
-    const samples = how === 'merged' ? MERGE_ANSWERS : 1
+    const samples = how === 'merged' ? MERGE_ANSWERS : Math.ceil(QUESTIONS / parts.questions())
     const of = parts.partsOf(samples)
     trial = { how, heads, share, from, samples, done: 0, of, had: createTally(), has: createTally() }
     nextAt = now()
@@ -111,11 +117,7 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
     begin('merged', heads, exchange.share(policy.reference().version, heads))
 
   /** What is tried, with what the node has learnt meanwhile. */
-  const tried = async ({ heads, share, from }: Trial): Promise<Vector> => {
-    const weights = await present()
-    for (const head of heads) addDifference(weights, share, head.weights, from)
-    return weights
-  }
+  const tried = async (one: Trial): Promise<Vector> => moved(await present(), one)
 
   const answerOnePart = async (one: Trial): Promise<string | undefined> => {
     const { done: index, of, samples } = one
@@ -141,14 +143,16 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
     if (verdict.isTaken) {
       await policy.replace(toWeights(layout, await tried(one)), { isUrgent: true })
       await parts.taken(heads.map(({ author, hash }) => ({ author, hash, share, beside: from })))
-      for (const head of heads) partners.took(head, version, how === 'merged')
+      for (const head of heads) partners.took(head, version)
       exchange.reset()
       exchange.admit(peers, version)
       probation.passed(peers)
       const { tasks, prompts } = one.has.means()
       parts.record({ time: now(), step: version, version, accuracy: verdict.after, tasks, prompts })
-    } else if (how === 'caught up' && failure === undefined) await merge(heads)
-    else {
+    } else if (how === 'caught up' && failure === undefined) {
+      if (mayBeBetter(verdict)) partners.doubt(peers)
+      else await merge(heads)
+    } else {
       probation.put(peers, version)
       exchange.dismiss(peers)
     }
@@ -168,12 +172,13 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
       })
       const rest = REST[one.how] * (now() - since)
       nextAt = now() + rest
-      if (failure === undefined && one.done < one.of) {
+      const [had, has] = [one.had.accuracies(), one.has.accuracies()]
+      const must = mustOf(one, { ...probation, partners })
+      const { isClear, ...verdict } = judge(had, has, { must, best })
+      if (failure === undefined && one.done < one.of && !isClear) {
         parts.after(rest, parts.wake)
         return
       }
-      const [had, has] = [one.had.accuracies(), one.has.accuracies()]
-      const verdict = judge(had, has, { must: mustOf(one, { ...probation, partners }), best })
       if (failure === undefined) best = bestOf(best, verdict.isTaken ? has : had)
       await end(one, failure === undefined ? verdict : { ...verdict, isTaken: false }, failure)
       if (trial) parts.wake()
@@ -192,6 +197,13 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
   }
 }
 
+/** These weights, moved as the trial says. */
+function moved(weights: Vector, { heads, share, from }: Trial): Vector {
+  for (const head of heads) addDifference(weights, share, head.weights, from)
+  return weights
+}
+
+const mayBeBetter = ({ fallen, before, after }: Verdict): boolean => fallen === undefined && after >= before
 const peersOf = ({ heads }: Trial): string[] => heads.map(({ author }) => author)
 
 const trying = (one: Trial): HeadTrying => ({
@@ -202,7 +214,8 @@ const trying = (one: Trial): HeadTrying => ({
 function mustOf(
   { how, heads }: Trial,
   { isSuspect, partners }: Pick<Probation, 'isSuspect'> & Pick<TrialCollaborators, 'partners'>,
-): 'rise' | 'hold' | undefined {
-  if (how === 'caught up') return 'rise'
-  return heads.some(({ author }) => isSuspect(author) || partners.isNear(author)) ? 'hold' : undefined
+): Must {
+  const wasNear = heads.some(({ author }) => partners.isNear(author))
+  if (how === 'caught up') return wasNear ? 'rise' : 'hold'
+  return wasNear || heads.some(({ author }) => isSuspect(author)) ? 'hold' : undefined
 }

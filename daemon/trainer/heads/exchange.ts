@@ -85,11 +85,15 @@ export interface HeadExchange {
   readonly isAsking: boolean
   /** Whether there is something to join. */
   readonly isReady: boolean
-  /** The peer with far more work behind its weights than this node, if there is one: to stand where it stands. */
-  ahead(learnt: Learnt): TriedHead | undefined
+  /**
+   * The peer with far more work behind its weights than this node, if there is one: to stand where it stands. More is enough
+   * if it is far away and no suspect.
+   */
+  ahead(learnt: Learnt, isSuspect: (peer: string) => boolean): TriedHead | undefined
   /**
    * Heads to try before they are joined: those far from this node, or one of a suspect. They, and heads of other suspects,
-   * do not wait to be joined any more. Far is what own steps do not lead, or could not while there were none.
+   * do not wait to be joined any more. Far is what own steps do not lead, or could not while there were none. A far head with
+   * less work behind it is of a slower node, which will catch up.
    */
   apart(isSuspect: (peer: string) => boolean, learnt: Learnt): TriedHead[]
   /** The share of each of these heads, if they were joined, among all nodes. */
@@ -133,6 +137,8 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
   let waiting = new Map<string, Waiting>()
   let audited = new Map<string, AuditedWeights>()
   const tried = ({ bytes, ...head }: Waiting): TriedHead => ({ ...head, weights: contents.copy(bytes)! })
+  // Of nodes that begin together, one is easily a few steps ahead, and the first steps are the smallest.
+  const isFar = ({ apart }: Waiting): boolean => (pace.madeAt ?? 0) >= every && apart > FARTHEST * pace.reach
   const members = createMembers({ every })
 
   return {
@@ -179,19 +185,21 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       audited.set(one.author, one)
     },
 
-    ahead(learnt) {
-      const [best] = [...waiting.values()].sort((a, b) => groupsOf(b) - groupsOf(a))
-      return best && isAhead(best, learnt) ? tried(best) : undefined
+    ahead(learnt, isSuspect) {
+      const leads = (head: Waiting): boolean =>
+        isAhead(head, learnt) || (hasMore(head, learnt) && isFar(head) && !isSuspect(head.author))
+      const [best] = [...waiting.values()].filter(leads).sort((a, b) => groupsOf(b) - groupsOf(a))
+      return best && tried(best)
     },
 
     apart(isSuspect, learnt) {
-      const age = pace.madeAt ?? 0
       const heads = [...waiting.values()].filter((head) => !isAhead(learnt, head))
       const suspects = heads.filter(({ author }) => isSuspect(author))
-      // Of nodes that begin together, one is easily a few steps ahead, and the first steps are the smallest.
-      const far = age < every ? [] : heads.filter((head) => head.apart > FARTHEST * pace.reach)
+      const far = heads.filter(isFar)
       for (const { author } of [...suspects, ...far]) waiting.delete(author)
-      return (suspects.length > 0 ? suspects.slice(0, 1) : far).map(tried)
+      return (suspects.length > 0 ? suspects.slice(0, 1) : far.filter((head) => !hasMore(learnt, head))).map(
+        tried,
+      )
     },
 
     share: (version, heads) => 1 / (1 + members.count(version, heads.map(authorOf))),
@@ -279,6 +287,7 @@ function toldOf(
 
 const authorOf = ({ author }: { author: string }): string => author
 const groupsOf = ({ own, foreign }: Learnt): number => own + foreign
+const hasMore = (one: Learnt, other: Learnt): boolean => groupsOf(one) > groupsOf(other)
 
 /** Whether one has far more work behind its weights than the other. */
 export function isAhead(one: Learnt, other: Learnt): boolean {

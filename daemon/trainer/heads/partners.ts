@@ -12,11 +12,13 @@ export interface Partner extends JoinedHead {
 export interface Partners {
   /** `version`: this node's own. */
   joined(heads: readonly JoinedHead[], version: number): void
-  /** A trial took its head as it was, with all that was behind it. It may be far away still. */
-  took(head: Omit<TriedHead, 'weights'>, version: number, isFar: boolean): void
+  /** A trial took its head as it was, with all that was behind it. It was far away. */
+  took(head: Omit<TriedHead, 'weights'>, version: number): void
   has(peer: string): boolean
-  /** Its newest head was joined because it was near, not by a trial. */
+  /** Its newest head was joined because it was near, not by a trial, and none that was far away has held its own since. */
   isNear(peer: string): boolean
+  /** A trial could not tell whether its weights are better: they are far away from now on. */
+  doubt(peers: readonly string[]): void
   /** Those whose newest head was joined after this version of this node's. */
   since(version: number): string[]
   /** Those that are here. */
@@ -52,8 +54,8 @@ export function createPartners({ now }: { now(): number }): Partners {
     joined(heads, version) {
       for (const head of heads) add(head, version)
     },
-    took({ author, version, own, foreign }, mine, isFar) {
-      add({ author, version, own, isClipped: isFar }, mine)
+    took({ author, version, own, foreign }, mine) {
+      add({ author, version, own, isClipped: true }, mine)
       behind = Math.max(behind, own + foreign)
     },
     has(peer) {
@@ -63,6 +65,12 @@ export function createPartners({ now }: { now(): number }): Partners {
     isNear(peer) {
       const partner = partners.get(peer)
       return partner !== undefined && isHere(partner) && !partner.isClipped
+    },
+    doubt(peers) {
+      for (const peer of peers) {
+        const partner = partners.get(peer)
+        if (partner) partner.isClipped = true
+      }
     },
     since: (version) =>
       [...partners.values()].filter(({ mine }) => mine > version).map(({ author }) => author),

@@ -9,6 +9,8 @@ export interface TaskAccuracy {
   error: number
 }
 
+export type Must = 'hold' | 'rise' | undefined
+
 export interface Verdict {
   isTaken: boolean
   /** Means over tasks. */
@@ -22,16 +24,22 @@ export interface Verdict {
 const KEPT = 0.9
 /** A fall within so many standard errors of the difference may be chance, unless it takes this share of what the task had. */
 const [ERRORS, LARGE] = [2, 1 / 4]
+/** Standard errors of the mean's difference, which is looked at after each part of a trial. */
+const CLEAR = 3
 
 /**
- * Of the tasks that both list. `must`: their mean has to be higher than before, or as high. `best`: what the node has
- * reached in earlier trials. A task that does not rise may not fall from that either, or many small falls would add up.
+ * Of the tasks that both list. `must`: their mean has to be as high as before, or to rise by more than a standard error.
+ * `best`: what the node has reached in earlier trials. A task that does not rise may not fall from that either, or many
+ * small falls would add up.
  */
 export function judge(
   had: readonly TaskAccuracy[],
   has: readonly TaskAccuracy[],
-  { must, best = [] }: { must?: 'rise' | 'hold' | undefined; best?: readonly TaskAccuracy[] } = {},
-): Verdict {
+  { must, best = [] }: { must?: Must; best?: readonly TaskAccuracy[] } = {},
+): Verdict & {
+  /** The mean has risen, or fallen, so far that more answers would hardly change the verdict. */
+  isClear: boolean
+} {
   const pairs = had.flatMap((own) => {
     const now = has.find(({ task }) => task === own.task)
     return now ? [{ own, now }] : []
@@ -47,12 +55,13 @@ export function judge(
   })
   const [fallen] = falls.sort((a, b) => a.after / a.before - b.after / b.before)
   const means = { before: meanOf(pairs.map(({ own }) => own)), after: meanOf(pairs.map(({ now }) => now)) }
-  const isEnough = {
-    rise: means.after > means.before,
-    hold: means.after >= means.before,
-  }
+  const chance = Math.hypot(...pairs.flatMap(({ own, now }) => [own.error, now.error])) / pairs.length
+  const rise = means.after - means.before
+  const isEnough = { hold: rise >= 0, rise: rise > chance }
+  const isTaken = fallen === undefined && (must === undefined || isEnough[must])
   return {
-    isTaken: fallen === undefined && (must === undefined || isEnough[must]),
+    isTaken,
+    isClear: Math.abs(rise) > CLEAR * chance && rise > 0 === isTaken,
     ...means,
     ...(fallen && { fallen }),
   }

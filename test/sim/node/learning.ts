@@ -169,6 +169,12 @@ function watchedCore(
       tokens.own += tokensIn(group)
       return core.onOwnGroup(group)
     },
+    get room() {
+      return core.room
+    },
+    get next() {
+      return core.next
+    },
     get isBarren() {
       return core.isBarren
     },

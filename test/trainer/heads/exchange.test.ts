@@ -356,13 +356,28 @@ describe('catching up', () => {
     const exchange = asking(['a', 'b'], 1)
     exchange.take(head('a', 3, { own: 50, foreign: 0 }))
     exchange.take(head('b', 4, { own: 30, foreign: 300 }))
-    expect(exchange.ahead({ own: 2, foreign: 0 })).toMatchObject({ author: 'b' })
+    expect(exchange.ahead({ own: 2, foreign: 0 }, () => true)).toMatchObject({ author: 'b' })
   })
 
   test('one that has done about as much is not', () => {
     const exchange = asking(['a'], 1)
     exchange.take(head('a', 3, { own: 150, foreign: 0 }))
-    expect(exchange.ahead({ own: 100, foreign: 0 })).toBeUndefined()
+    expect(exchange.ahead({ own: 100, foreign: 0 }, () => false)).toBeUndefined()
+  })
+
+  test('one that is far away is, with any more work, unless it was near a moment ago', () => {
+    const exchange = asking(['a'])
+    exchange.take(head('a', 15, { own: 101, foreign: 0 }))
+    expect(exchange.ahead({ own: 100, foreign: 0 }, () => false)).toMatchObject({ author: 'a' })
+    expect(exchange.ahead({ own: 100, foreign: 0 }, () => true)).toBeUndefined()
+    expect(exchange.ahead({ own: 101, foreign: 0 }, () => false)).toBeUndefined()
+  })
+
+  test('one that is far away with less work is neither tried nor averaged', () => {
+    const exchange = asking(['a'])
+    exchange.take(head('a', 15, { own: 99, foreign: 0 }))
+    expect(exchange.apart(() => false, { own: 100, foreign: 0 })).toEqual([])
+    expect(exchange.isReady).toBe(false)
   })
 })
 

@@ -125,6 +125,7 @@ function play(
     isTrusted: () => trusts,
     learnt: () => ({ own: state.own, foreign: 0 }),
     canTry: () => canTry,
+    questions: () => 100,
     partsOf: () => parts,
     answer,
     record: ({ accuracy: found }) => void state.recorded.push(found),
@@ -430,7 +431,10 @@ describe('a peer that has drifted apart, as by other tasks,', () => {
   })
 
   test('is in the receipt with the hash of its head, even if a user joins the peer again during the trial', async () => {
-    const { heads, state, settle, step } = play({ a: { value: 20, own: 0 } }, { parts: 2 })
+    const { heads, state, settle, step } = play(
+      { a: { value: 20, own: 0 } },
+      { parts: 2, accuracy: () => 0.4 },
+    )
     await step(2)
     await heads.exchange()
     await settle()
@@ -438,6 +442,26 @@ describe('a peer that has drifted apart, as by other tasks,', () => {
     void heads.meet('a')
     await settle()
     expect(state.receipts).toMatchObject([{ author: 'a', hash: 'a 20' }])
+  })
+
+  test('is stood where it stands, if there is more work behind it', async () => {
+    const { heads, state, settle, step } = play({ a: { value: 20, own: 1 } })
+    await step(2)
+    await heads.exchange()
+    await settle()
+    expect(firstOf(state.weights)).toBeCloseTo(20, 1)
+    expect(heads.info()).toMatchObject({ trial: { how: 'caught up', isTaken: true } })
+  })
+
+  test('is left alone, if there is less work behind it: it will catch up', async () => {
+    const { heads, state, settle, step } = play({ a: { value: 20, own: 0 } })
+    state.own = 1
+    await step(2)
+    await heads.exchange()
+    await settle()
+    expect(firstOf(state.weights)).toBe(2)
+    expect(heads.info()).toMatchObject({ out: [], peers: [] })
+    expect(heads.info()?.trying).toBeUndefined()
   })
 
   test('is tried in a quarter of the time at most', async () => {
@@ -666,8 +690,11 @@ test('a trial ends without a verdict where own weights cannot answer', async () 
 })
 
 describe('a trial', () => {
+  /** Tells nothing from anything, until the last part. */
+  const even = () => 0.4
+
   test('goes on a part at a time between own steps, and keeps what they learnt', async () => {
-    const { heads, state, settle } = play({ a: { value: 30, own: 500 } }, { parts: 4 })
+    const { heads, state, settle } = play({ a: { value: 30, own: 500 } }, { parts: 4, accuracy: even })
     await heads.exchange()
     for (const fraction of [0.25, 0.5, 0.75]) {
       await settle()
@@ -686,15 +713,30 @@ describe('a trial', () => {
     expect(state.recorded).toHaveLength(1)
   })
 
+  test('ends as soon as the mean has clearly risen', async () => {
+    const { heads, settle } = play({ a: { value: 30, own: 500 } }, { parts: 9 })
+    await heads.exchange()
+    await settle()
+    expect(heads.info()).toMatchObject({ trial: { how: 'caught up', isTaken: true }, peers: [{ peer: 'a' }] })
+  })
+
+  test('ends as soon as the mean has clearly fallen', async () => {
+    const accuracy = (value: number) => 0.5 / value
+    const { heads, settle } = play({ a: { value: 30, own: 500 } }, { parts: 9, accuracy })
+    await heads.exchange()
+    await settle()
+    expect(heads.info()).toMatchObject({ trial: { isTaken: false }, trying: { how: 'merged' } })
+  })
+
   test('takes half of the time at most, and wakes the node for its next part', async () => {
     let takes = 500
     const played = play(
       { a: { value: 30, own: 500 } },
       {
         parts: 4,
-        accuracy(value) {
+        accuracy() {
           played.state.now += takes
-          return value / 100
+          return 0.4
         },
       },
     )
@@ -732,7 +774,7 @@ describe('a trial', () => {
   test('of a peer far ahead asks no peer meanwhile, and offers its own weights as before', async () => {
     const { heads, state, settle } = play(
       { a: { value: 30, own: 500 }, b: { value: 2, own: 0 } },
-      { parts: 9 },
+      { parts: 9, accuracy: even },
     )
     await heads.exchange()
     await settle()
@@ -745,7 +787,7 @@ describe('a trial', () => {
   })
 
   test('ends with a roll-back', async () => {
-    const { heads, settle } = play({ a: { value: 30, own: 500 } }, { parts: 9 })
+    const { heads, settle } = play({ a: { value: 30, own: 500 } }, { parts: 9, accuracy: even })
     await heads.exchange()
     await settle()
     heads.goBack({ step: 0, joined: undefined })
@@ -753,7 +795,7 @@ describe('a trial', () => {
   })
 
   test('ends where its peer is found to have forged', async () => {
-    const { heads, settle } = play({ a: { value: 30, own: 500 } }, { parts: 9 })
+    const { heads, settle } = play({ a: { value: 30, own: 500 } }, { parts: 9, accuracy: even })
     await heads.exchange()
     await settle()
     heads.refuse('b')
@@ -763,7 +805,7 @@ describe('a trial', () => {
   })
 
   test('is what a user who joins the peer hears of, if it takes long', async () => {
-    const { heads, settle, pass } = play({ a: { value: 30, own: 500 } }, { parts: 100 })
+    const { heads, settle, pass } = play({ a: { value: 30, own: 500 } }, { parts: 100, accuracy: even })
     const met = heads.meet('a')
     await settle()
     await settle()

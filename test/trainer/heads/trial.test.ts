@@ -32,14 +32,26 @@ test('a task may lose a tenth of what it had, however sure that is', () => {
   expect(judge(tasks(0.2, 0.4, 0.001), tasks(0.2, 0.35, 0.001))).toMatchObject({ isTaken: false })
 })
 
-test('to catch up, the mean has to rise', () => {
-  expect(judge(tasks(0.2, 0.4), tasks(0.2, 0.4), { must: 'rise' })).toMatchObject({ isTaken: false })
-  expect(judge(tasks(0.2, 0.4), tasks(0.3, 0.4), { must: 'rise' })).toMatchObject({ isTaken: true })
-})
-
-test('a suspect may not lower the mean', () => {
+test('where the mean must hold, it may not fall', () => {
   expect(judge(tasks(0.2, 0.4), tasks(0.2, 0.39), { must: 'hold' })).toMatchObject({ isTaken: false })
   expect(judge(tasks(0.2, 0.4), tasks(0.2, 0.4), { must: 'hold' })).toMatchObject({ isTaken: true })
+})
+
+test('where the mean must rise, it has to by more than a standard error', () => {
+  expect(judge(tasks(0.2, 0.4), tasks(0.22, 0.41), { must: 'rise' })).toMatchObject({ isTaken: false })
+  expect(judge(tasks(0.2, 0.4), tasks(0.23, 0.43), { must: 'rise' })).toMatchObject({ isTaken: true })
+})
+
+test('a verdict is clear once the mean has gone its way by more than chance', () => {
+  const isClear = (sums: number, sorting: number): boolean =>
+    judge(tasks(0.2, 0.4), tasks(sums, sorting)).isClear
+  expect(isClear(0.25, 0.45)).toBe(false)
+  expect(isClear(0.3, 0.5)).toBe(true)
+  expect(isClear(0.1, 0.3)).toBe(true)
+})
+
+test('a mean that rose clearly while a task fell is no clear verdict', () => {
+  expect(judge(tasks(0.2, 0.4), tasks(0.6, 0.3))).toMatchObject({ isTaken: false, isClear: false })
 })
 
 test('many small falls do not add up', () => {
