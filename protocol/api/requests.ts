@@ -63,7 +63,7 @@ export interface WeightsMet {
     | 'not yet'
   /**
    * Of not yet, if it is known. limit: this node has used up its limit on weights for this hour. no answer: the peer sent
-   * none when it was asked. behind: the peer has far less work behind its weights.
+   * none when it was asked. behind: the peer has less work behind its weights.
    */
   why?: 'limit' | 'no answer' | 'behind'
   /** Held-out accuracy of this node before and after, if it tried the peer's weights. */

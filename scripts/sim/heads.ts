@@ -105,10 +105,10 @@ function takeWhatCame(member: Member): void {
   const { exchange, partners, version } = member
   const learnt = behindOf(member)
   // Without trials, only far more work counts.
-  const ahead = exchange.ahead(learnt, () => true)
+  const ahead = exchange.ahead(learnt, () => false)
   if (ahead) {
     member.weights = ahead.weights
-    partners.took(ahead, version)
+    partners.took(ahead, version, learnt.own)
     exchange.reset()
     exchange.admit([ahead.author], version)
     member.isThere ||= ahead.own + ahead.foreign >= AHEAD

@@ -92,7 +92,7 @@ test.each<[WeightsMet, RegExp]>([
   [{ outcome: 'not yet' }, /had not come in time/],
   [{ outcome: 'not yet', why: 'limit' }, /limits\.weights_mb_per_hour is used up/],
   [{ outcome: 'not yet', why: 'no answer' }, /sent no weights when it was asked/],
-  [{ outcome: 'not yet', why: 'behind' }, /far less work behind its weights/],
+  [{ outcome: 'not yet', why: 'behind' }, /less work behind its weights/],
 ])('join says what became of the weights: %o', (met, text) => {
   expect(metText(met, { program })).toMatch(text)
 })

@@ -46,7 +46,7 @@ export function commandsOf(markdown: string): string[] {
     .filter(({ language }) => language === 'sh')
     .flatMap(({ text }) => text.replaceAll(/ *\\\n */g, ' ').split('\n'))
   const outside = markdown.replaceAll(/^```[\s\S]*?^```$/gm, '')
-  const indented = [...outside.matchAll(/^ {4}((?:waggle|npm) .*)$/gm)].map(
+  const indented = [...outside.matchAll(/^ {4,7}((?:waggle|npm) .*)$/gm)].map(
     ([, line]) => line!.split(/ {3,}/)[0]!,
   )
   return [...fenced, ...indented]
@@ -63,7 +63,7 @@ export type Deed = { put: Block } | { type: string }
  */
 export function deedsOf(markdown: string): Deed[] {
   const parts = markdown.matchAll(
-    /^```(?<language>\w*)[ \t]*(?<file>\S*)\n(?<text>[\s\S]*?)^```$|^ {4}(?<line>(?:waggle|npm) .*)$|`(?<inline>(?:npm|waggle) [^`\n]+(?:\n[^`\n]+)?)`/gm,
+    /^```(?<language>\w*)[ \t]*(?<file>\S*)\n(?<text>[\s\S]*?)^```$|^ {4,7}(?<line>(?:waggle|npm) .*)$|`(?<inline>(?:npm|waggle) [^`\n]+(?:\n[^`\n]+)?)`/gm,
   )
   return [...parts].flatMap(({ groups }): Deed[] => {
     const { language, file, text, line, inline } = groups!

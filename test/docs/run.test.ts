@@ -11,6 +11,7 @@ const LEFT_OUT: ReadonlyArray<readonly [RegExp, string]> = [
   [/^curl /, 'is another program: test/control asks the same'],
   [/^alias /, 'the session calls Waggle by its name'],
   [/ top( |$)/, 'needs a terminal: test/tui/tmux.test.ts drives it in one'],
+  [/ serve( |$)/, 'stays until it is stopped: test/cli drives it'],
   [/ chat( |$)/, 'needs somebody to talk to: test/cli drives it'],
   [/ssh|--on /, 'needs another machine'],
   [/--model [\w~]+\/\w+|model pull|--home qwen/, 'needs the hub'],

@@ -97,7 +97,7 @@ export async function openSession(skip: (command: string) => boolean): Promise<S
   }
 
   const run = async (command: string, words: readonly string[]): Promise<void> => {
-    const typed = words.map((word) => (/^12D3KooW(?:\W*|\w{44})$/.test(word) ? peerId! : word))
+    const typed = words.map((word) => word.replace(/(?<=^|=)12D3KooW(?:\W*|\w{44})$/, () => peerId!))
     const { command: chosen, options } = parseCommandLine(typed, {}, COMMANDS)
     const home = (options.home as string | undefined) ?? ''
     homes.add(home)

@@ -15,10 +15,11 @@ import type { JoinedPeers } from '../../policy/trained.ts'
 import { nameOf } from '../../trainer/guards/level.ts'
 import {
   createHeadExchange,
-  isAhead,
+  hasMore,
   type Learnt,
   STEPS_BETWEEN_HEADS,
 } from '../../trainer/heads/exchange.ts'
+import { createFollowing } from '../../trainer/heads/following.ts'
 import type { AddedHead, AuditedWeights } from '../../trainer/heads/join.ts'
 import { createPartners, type Partner } from '../../trainer/heads/partners.ts'
 import type { Probation } from '../../trainer/heads/probation.ts'
@@ -109,6 +110,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const teaching = createTeachingHeads({ layout, origin })
   const partners = createPartners({ now })
   partners.restore(parts.joined)
+  const following = createFollowing()
   const watch = createHeadWatch()
   // Suspects return by a trial.
   const isOut = (peer: string): boolean =>
@@ -116,7 +118,13 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const asking = createAsking({ size: exchange.size, lineage: policy.lineage }, { ...parts, isOut })
   const here = (): Partner[] => partners.list().filter(({ author }) => !isOut(author))
   const tellReceipts = async (added: readonly AddedHead[]): Promise<void> => parts.audits?.joined(added)
-  const trials = createTrials({ layout }, { ...parts, exchange, partners, probation, taken: tellReceipts })
+  const trials = createTrials(
+    { layout },
+    {
+      ...{ ...parts, exchange, partners, probation, following, learnt: () => behind() },
+      ...{ forget: asking.forget, taken: tellReceipts },
+    },
+  )
   const isJoined = (peer: string): boolean =>
     isOn() && parts.isTrusted(peer) && partners.has(peer) && !isOut(peer)
   const connected = (): string[] =>
@@ -133,10 +141,10 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
 
   const isBehind = (peer: string): boolean => {
     const theirs = asking.groups(peer)
-    return theirs !== undefined && isAhead(behind(), { own: theirs, foreign: 0 })
+    return theirs !== undefined && hasMore(behind(), { own: theirs, foreign: 0 })
   }
   const meeting = createMeeting({
-    ...{ trials, partners, probation, asking, now, isOut },
+    ...{ trials, partners, probation, following, asking, now, isOut },
     isBehind,
     peers: () => here().length,
     after: parts.after,
@@ -193,18 +201,17 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     return joined.weights
   }
 
+  const mayFollow = (peer: string): boolean => following.mayFollow(peer) && !probation.isSuspect(peer)
   const takeWhatCame = async (): Promise<Vector | undefined> => {
     // A node that cannot try weights takes all, bounded by its own steps.
     if (!parts.canTry()) return join()
-    const ahead = trials.trying ? undefined : exchange.ahead(behind(), probation.isSuspect)
-    if (ahead) {
-      await trials.catchUp(ahead)
-      return undefined
-    }
+    const ahead = exchange.ahead(behind(), mayFollow)
     const apart = exchange.apart(probation.isSuspect, behind())
     const joined = exchange.isReady ? await join() : undefined
     // While others are tried, they are asked again.
-    if (apart.length > 0 && !trials.trying) await trials.merge(apart)
+    if (trials.trying) return joined
+    if (ahead) await trials.catchUp(ahead)
+    else if (apart.length > 0) await trials.merge(apart)
     return joined
   }
   const joinOrTry = async (): Promise<Vector | undefined> => {

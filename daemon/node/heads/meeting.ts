@@ -1,6 +1,7 @@
 // What becomes of the weights of a peer that a user has just joined: asks for them at once, and waits until it is known.
 
 import type { HeadTrial, WeightsMet } from '../../../protocol/api/index.ts'
+import type { Following } from '../../trainer/heads/following.ts'
 import type { Partners } from '../../trainer/heads/partners.ts'
 import type { Probation } from '../../trainer/heads/probation.ts'
 import type { Asking, Lack } from './asking.ts'
@@ -10,10 +11,11 @@ interface MeetingParts {
   trials: Pick<Trials, 'trying' | 'newest'>
   partners: Pick<Partners, 'has'>
   probation: Pick<Probation, 'pardon'>
+  following: Pick<Following, 'pardon'>
   asking: Pick<Asking, 'lack' | 'isAsking' | 'forget'>
   /** Peers whose weights are not averaged for a while. */
   isOut(peer: string): boolean
-  /** The newest weights that came from the peer have far less work behind them than this node's. */
+  /** The newest weights that came from the peer have less work behind them than this node's. */
   isBehind(peer: string): boolean
   /** How many peers' weights are averaged. */
   peers(): number
@@ -42,7 +44,7 @@ const FIRST_HEAD_MS = 40_000
 const ASK_AGAIN_MS = 2000
 
 export function createMeeting(parts: MeetingParts): Meeting {
-  const { trials, partners, probation, asking, now } = parts
+  const { trials, partners, probation, following, asking, now } = parts
   let told: HeadTrial | undefined
   /** Called when an exchange has ended. */
   const ended = new Set<() => void>()
@@ -90,6 +92,7 @@ export function createMeeting(parts: MeetingParts): Meeting {
   return {
     async meet(peer, signal) {
       asking.forget(peer)
+      following.pardon(peer)
       if (!untold(peer)) probation.pardon(peer)
       const late = new AbortController()
       const cancel = parts.after(MEET_MS, () => late.abort())

@@ -11,7 +11,8 @@ import {
 } from '../../../protocol/api/index.ts'
 import type { LivePolicy, OtherModel } from '../../policy/live-policy.ts'
 import type { Rewards } from '../../rollout/evaluation/evaluate.ts'
-import type { HeadExchange, TriedHead } from '../../trainer/heads/exchange.ts'
+import { type HeadExchange, isAhead, type Learnt, type TriedHead } from '../../trainer/heads/exchange.ts'
+import type { Following } from '../../trainer/heads/following.ts'
 import type { AddedHead } from '../../trainer/heads/join.ts'
 import type { Partners } from '../../trainer/heads/partners.ts'
 import type { Probation } from '../../trainer/heads/probation.ts'
@@ -45,8 +46,13 @@ export interface TrialParts {
 }
 
 interface TrialCollaborators extends TrialParts {
+  /** What this node has learnt from. */
+  learnt(): Learnt
+  following: Following
+  /** The peer's head is fetched again, even if it is the same. */
+  forget(peer: string): void
   exchange: Pick<HeadExchange, 'share' | 'admit' | 'dismiss' | 'reset'>
-  partners: Pick<Partners, 'took' | 'isNear' | 'doubt'>
+  partners: Pick<Partners, 'took' | 'isNear'>
   probation: Pick<Probation, 'put' | 'passed' | 'isSuspect'>
   /** These heads are in the weights now. */
   taken(added: readonly AddedHead[]): Promise<void>
@@ -59,7 +65,10 @@ export interface Trials {
   merge(heads: readonly TriedHead[]): Promise<void>
   /** One part of the trial that is under way, if it is time for it: see REST. */
   goOn(): Promise<void>
-  /** Not while its head is tried, or would be; nobody while this node may be about to stand elsewhere. */
+  /**
+   * Not while its head is tried, or would be, or was no better a moment ago. While this node may be about to stand elsewhere,
+   * only those that are near.
+   */
   mayAsk(peer: string): boolean
   /** Ends without a verdict. */
   stop(): void
@@ -74,6 +83,10 @@ interface Trial {
   /** How much of the way from the weights at the beginning to each head is tried. */
   share: number
   from: Vector
+  /** What the mean over tasks must do. */
+  must: Must
+  /** This node's own groups at the beginning. */
+  own: number
   samples: number
   done: number
   of: number
@@ -93,7 +106,7 @@ const [MERGE_ANSWERS, QUESTIONS] = [4, 50]
 const REST = { 'caught up': 1, merged: 3 }
 
 export function createTrials({ layout }: { layout: Layout }, parts: TrialCollaborators): Trials {
-  const { policy, exchange, partners, probation, now } = parts
+  const { policy, exchange, partners, probation, following, now } = parts
   let trial: Trial | undefined
   let newest: HeadTrial | undefined
   let nextAt = 0
@@ -102,13 +115,13 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
   const present = async (): Promise<Vector> => toVector(layout, await policy.trainer.weights())
 
   const begin = async (how: Trial['how'], heads: readonly TriedHead[], share: number): Promise<void> => {
-    const from = await present()
     const samples = how === 'merged' ? MERGE_ANSWERS : Math.ceil(QUESTIONS / parts.questions())
-    const of = parts.partsOf(samples)
-    trial = { how, heads, share, from, samples, done: 0, of, had: createTally(), has: createTally() }
+    trial = {
+      ...{ how, heads, share, samples, from: await present(), of: parts.partsOf(samples), done: 0 },
+      ...{ own: parts.learnt().own, must: mustOf(how, heads, parts) },
+      ...{ had: createTally(), has: createTally() },
+    }
     nextAt = now()
-    // What else has come would be compared with weights that may be gone by then.
-    if (how === 'caught up') exchange.reset()
     exchange.dismiss(peersOf(trial))
     parts.log(tryingText(trying(trial)))
   }
@@ -133,29 +146,21 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
     return undefined
   }
 
+  const { take, giveBack } = createOutcomes({ layout }, { ...parts, tried, merge })
+
   const end = async (one: Trial, verdict: Verdict, failure?: string): Promise<void> => {
-    const { how, heads, share, from } = one
-    const { version } = policy.reference()
-    const peers = peersOf(one)
-    newest = { how, peers, ...verdict, ...(failure !== undefined && { failure }), at: now() }
+    newest = {
+      ...{ how: one.how, peers: peersOf(one), ...verdict, at: now() },
+      ...(failure !== undefined && { failure }),
+    }
     trial = undefined
     parts.log(trialText(newest))
-    if (verdict.isTaken) {
-      await policy.replace(toWeights(layout, await tried(one)), { isUrgent: true })
-      await parts.taken(heads.map(({ author, hash }) => ({ author, hash, share, beside: from })))
-      for (const head of heads) partners.took(head, version)
-      exchange.reset()
-      exchange.admit(peers, version)
-      probation.passed(peers)
-      const { tasks, prompts } = one.has.means()
-      parts.record({ time: now(), step: version, version, accuracy: verdict.after, tasks, prompts })
-    } else if (how === 'caught up' && failure === undefined) {
-      if (mayBeBetter(verdict)) partners.doubt(peers)
-      else await merge(heads)
-    } else {
-      probation.put(peers, version)
-      exchange.dismiss(peers)
-    }
+    if (!verdict.isTaken) return giveBack(one, newest)
+    await take(one)
+    if (one.done < one.of) return
+    const { version } = policy.reference()
+    const { tasks, prompts } = one.has.means()
+    parts.record({ time: now(), step: version, version, accuracy: verdict.after, tasks, prompts })
   }
 
   return {
@@ -173,26 +178,73 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
       const rest = REST[one.how] * (now() - since)
       nextAt = now() + rest
       const [had, has] = [one.had.accuracies(), one.has.accuracies()]
-      const must = mustOf(one, { ...probation, partners })
-      const { isClear, ...verdict } = judge(had, has, { must, best })
+      const { isClear, ...verdict } = judge(had, has, { must: one.must, best })
       if (failure === undefined && one.done < one.of && !isClear) {
         parts.after(rest, parts.wake)
         return
       }
-      if (failure === undefined) best = bestOf(best, verdict.isTaken ? has : had)
+      if (one.done === one.of) best = bestOf(best, verdict.isTaken ? has : had)
       await end(one, failure === undefined ? verdict : { ...verdict, isTaken: false }, failure)
       if (trial) parts.wake()
     },
     stop() {
       trial = undefined
     },
-    mayAsk: (peer) =>
-      !trial || (trial.how === 'merged' && !peersOf(trial).includes(peer) && !probation.isSuspect(peer)),
+    mayAsk(peer) {
+      if (!trial) return following.mayAsk(peer, policy.reference().version)
+      const isOther = !peersOf(trial).includes(peer) && !probation.isSuspect(peer)
+      return isOther && (trial.how === 'merged' || partners.isNear(peer))
+    },
     get trying() {
       return trial && trying(trial)
     },
     get newest() {
       return newest
+    },
+  }
+}
+
+/** What becomes of a node after a trial. */
+function createOutcomes(
+  { layout }: { layout: Layout },
+  {
+    tried,
+    merge,
+    ...parts
+  }: TrialCollaborators & {
+    tried(one: Trial): Promise<Vector>
+    merge(heads: readonly TriedHead[]): Promise<void>
+  },
+) {
+  const { policy, exchange, partners, probation, following } = parts
+  return {
+    async take(one: Trial): Promise<void> {
+      const { how, heads, share, from, own } = one
+      const { version } = policy.reference()
+      const peers = peersOf(one)
+      await policy.replace(toWeights(layout, await tried(one)), { isUrgent: true })
+      await parts.taken(heads.map(({ author, hash }) => ({ author, hash, share, beside: from })))
+      for (const head of heads) partners.took(head, version, own)
+      if (how === 'caught up') following.followed(peers[0]!)
+      exchange.reset()
+      exchange.admit(peers, version)
+      probation.passed(peers)
+    },
+
+    async giveBack(one: Trial, { fallen, failure }: HeadTrial): Promise<void> {
+      const { how, heads } = one
+      const { version } = policy.reference()
+      const peers = peersOf(one)
+      if (how === 'merged' || failure !== undefined) {
+        probation.put(peers, version)
+        exchange.dismiss(peers)
+        return
+      }
+      const [peer] = peers as [string]
+      if (fallen) following.lost(peer)
+      if (fallen || isAhead(heads[0]!, parts.learnt())) return merge(heads)
+      following.missed(peer, version)
+      parts.forget(peer)
     },
   }
 }
@@ -203,19 +255,20 @@ function moved(weights: Vector, { heads, share, from }: Trial): Vector {
   return weights
 }
 
-const mayBeBetter = ({ fallen, before, after }: Verdict): boolean => fallen === undefined && after >= before
 const peersOf = ({ heads }: Trial): string[] => heads.map(({ author }) => author)
 
 const trying = (one: Trial): HeadTrying => ({
   ...{ how: one.how, peers: peersOf(one), fraction: one.done / one.of },
 })
 
-/** What the mean over tasks must do. A suspect, or a peer that was near a moment ago, has no benefit of the doubt. */
+/** A suspect, or a peer that was near a moment ago, has no benefit of the doubt. */
 function mustOf(
-  { how, heads }: Trial,
-  { isSuspect, partners }: Pick<Probation, 'isSuspect'> & Pick<TrialCollaborators, 'partners'>,
+  how: Trial['how'],
+  heads: readonly TriedHead[],
+  { probation, partners }: Pick<TrialCollaborators, 'probation' | 'partners'>,
 ): Must {
-  const wasNear = heads.some(({ author }) => partners.isNear(author))
-  if (how === 'caught up') return wasNear ? 'rise' : 'hold'
-  return wasNear || heads.some(({ author }) => isSuspect(author)) ? 'hold' : undefined
+  if (how === 'caught up') return 'rise'
+  return heads.some(({ author }) => probation.isSuspect(author) || partners.isNear(author))
+    ? 'hold'
+    : undefined
 }

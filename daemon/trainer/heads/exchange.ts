@@ -86,10 +86,10 @@ export interface HeadExchange {
   /** Whether there is something to join. */
   readonly isReady: boolean
   /**
-   * The peer with far more work behind its weights than this node, if there is one: to stand where it stands. More is enough
-   * if it is far away and no suspect.
+   * The head with most work behind it, of those that have far more than this node, or more and are far away: to stand where
+   * its peer stands. None of these waits to be joined any more.
    */
-  ahead(learnt: Learnt, isSuspect: (peer: string) => boolean): TriedHead | undefined
+  ahead(learnt: Learnt, mayFollow: (peer: string) => boolean): TriedHead | undefined
   /**
    * Heads to try before they are joined: those far from this node, or one of a suspect. They, and heads of other suspects,
    * do not wait to be joined any more. Far is what own steps do not lead, or could not while there were none. A far head with
@@ -185,11 +185,12 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       audited.set(one.author, one)
     },
 
-    ahead(learnt, isSuspect) {
+    ahead(learnt, mayFollow) {
       const leads = (head: Waiting): boolean =>
-        isAhead(head, learnt) || (hasMore(head, learnt) && isFar(head) && !isSuspect(head.author))
-      const [best] = [...waiting.values()].filter(leads).sort((a, b) => groupsOf(b) - groupsOf(a))
-      return best && tried(best)
+        isAhead(head, learnt) || (hasMore(head, learnt) && isFar(head) && mayFollow(head.author))
+      const all = [...waiting.values()].filter(leads).sort((a, b) => groupsOf(b) - groupsOf(a))
+      for (const { author } of all) waiting.delete(author)
+      return all[0] && tried(all[0])
     },
 
     apart(isSuspect, learnt) {
@@ -287,7 +288,8 @@ function toldOf(
 
 const authorOf = ({ author }: { author: string }): string => author
 const groupsOf = ({ own, foreign }: Learnt): number => own + foreign
-const hasMore = (one: Learnt, other: Learnt): boolean => groupsOf(one) > groupsOf(other)
+/** Whether one has any more work behind its weights than the other. */
+export const hasMore = (one: Learnt, other: Learnt): boolean => groupsOf(one) > groupsOf(other)
 
 /** Whether one has far more work behind its weights than the other. */
 export function isAhead(one: Learnt, other: Learnt): boolean {

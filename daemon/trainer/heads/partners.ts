@@ -12,13 +12,14 @@ export interface Partner extends JoinedHead {
 export interface Partners {
   /** `version`: this node's own. */
   joined(heads: readonly JoinedHead[], version: number): void
-  /** A trial took its head as it was, with all that was behind it. It was far away. */
-  took(head: Omit<TriedHead, 'weights'>, version: number): void
+  /**
+   * A trial took its head, with all that was behind it, in place of these own groups. It was far away. `version`: this
+   * node's.
+   */
+  took(head: Omit<TriedHead, 'weights'>, version: number, replaced: number): void
   has(peer: string): boolean
-  /** Its newest head was joined because it was near, not by a trial, and none that was far away has held its own since. */
+  /** Its newest head was joined because it was near, not by a trial. */
   isNear(peer: string): boolean
-  /** A trial could not tell whether its weights are better: they are far away from now on. */
-  doubt(peers: readonly string[]): void
   /** Those whose newest head was joined after this version of this node's. */
   since(version: number): string[]
   /** Those that are here. */
@@ -34,29 +35,30 @@ export interface Partners {
 const GONE_MS = 10 * 60_000
 
 export function createPartners({ now }: { now(): number }): Partners {
-  let partners = new Map<string, Partner & { heads: number; mine: number }>()
-  /** Groups behind heads that this node caught up with. */
+  /** `isCounted`: its groups are not among `behind`. */
+  let partners = new Map<string, Partner & { heads: number; mine: number; isCounted: boolean }>()
+  /** Groups of others behind weights that a trial took, or behind those of a checkpoint. */
   let behind = 0
   const isHere = ({ at }: Partner): boolean => now() - at < GONE_MS
-  const add = (head: JoinedHead, mine: number): void => {
+  const add = (head: JoinedHead, mine: number, isCounted: boolean): void => {
     const heads = (partners.get(head.author)?.heads ?? 0) + 1
     partners.delete(head.author)
-    partners.set(head.author, { ...head, heads, mine, at: now() })
+    partners.set(head.author, { ...head, heads, mine, isCounted, at: now() })
     if (partners.size > MAX_JOINED) partners.delete(partners.keys().next().value!)
   }
   const groups = (known: number): number =>
     Math.max(
       behind,
-      [...partners.values()].reduce((sum, { own }) => sum + own, known),
+      [...partners.values()].reduce((sum, { own, isCounted }) => (isCounted ? sum + own : sum), known),
     )
 
   return {
     joined(heads, version) {
-      for (const head of heads) add(head, version)
+      for (const head of heads) add(head, version, true)
     },
-    took({ author, version, own, foreign }, mine) {
-      add({ author, version, own, isClipped: true }, mine)
-      behind = Math.max(behind, own + foreign)
+    took({ author, version, own, foreign }, mine, replaced) {
+      add({ author, version, own, isClipped: true }, mine, false)
+      behind = Math.max(behind, own + foreign - replaced)
     },
     has(peer) {
       const partner = partners.get(peer)
@@ -65,12 +67,6 @@ export function createPartners({ now }: { now(): number }): Partners {
     isNear(peer) {
       const partner = partners.get(peer)
       return partner !== undefined && isHere(partner) && !partner.isClipped
-    },
-    doubt(peers) {
-      for (const peer of peers) {
-        const partner = partners.get(peer)
-        if (partner) partner.isClipped = true
-      }
     },
     since: (version) =>
       [...partners.values()].filter(({ mine }) => mine > version).map(({ author }) => author),
@@ -88,7 +84,7 @@ export function createPartners({ now }: { now(): number }): Partners {
       partners = new Map(
         joined?.peers.map(({ peer, heads, groups: own, version, at }) => [
           peer,
-          { author: peer, heads, own, version, at, mine: 0, isClipped: false },
+          { author: peer, heads, own, version, at, mine: 0, isClipped: false, isCounted: false },
         ]),
       )
     },

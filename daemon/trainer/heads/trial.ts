@@ -37,7 +37,7 @@ export function judge(
   has: readonly TaskAccuracy[],
   { must, best = [] }: { must?: Must; best?: readonly TaskAccuracy[] } = {},
 ): Verdict & {
-  /** The mean has risen, or fallen, so far that more answers would hardly change the verdict. */
+  /** More answers would hardly change the verdict: the mean has clearly fallen, or risen while no task can have fallen. */
   isClear: boolean
 } {
   const pairs = had.flatMap((own) => {
@@ -59,9 +59,13 @@ export function judge(
   const rise = means.after - means.before
   const isEnough = { hold: rise >= 0, rise: rise > chance }
   const isTaken = fallen === undefined && (must === undefined || isEnough[must])
+  // A mean that has risen says nothing of a task that may have fallen.
+  const isSafe = pairs.every(
+    ({ own, now }) => now.accuracy - KEPT * own.accuracy > ERRORS * Math.hypot(own.error, now.error),
+  )
   return {
     isTaken,
-    isClear: Math.abs(rise) > CLEAR * chance && rise > 0 === isTaken,
+    isClear: Math.abs(rise) > CLEAR * chance && (isTaken ? isSafe : rise < 0),
     ...means,
     ...(fallen && { fallen }),
   }

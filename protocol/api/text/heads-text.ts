@@ -32,7 +32,10 @@ export function trialText({ how, peers, isTaken, fallen, failure, ...change }: H
   if (failure !== undefined)
     return `refused weights of ${peersText(peers.length)}: the model cannot answer with them: ${failure}`
   if (fallen) return `refused weights of ${peersText(peers.length)}: ${fallenText(fallen)}`
-  if (!isTaken) return `refused weights of ${peersText(peers.length)}: held-out ${changeText(change)}`
+  if (!isTaken) {
+    const chance = change.after >= change.before ? ', which may be chance' : ''
+    return `refused weights of ${peersText(peers.length)}: held-out ${changeText(change)}${chance}`
+  }
   return `${how} with ${peersText(peers.length)}: held-out ${changeText(change)}`
 }
 
@@ -66,7 +69,7 @@ export function metText(
     case 'given back':
       return fallen
         ? `kept its own weights: with the peer's, ${fallenText(fallen)}`
-        : `kept its own weights: the peer's did not answer more held-out questions right (${change})`
+        : `kept its own weights: the peer's did not answer clearly more held-out questions right (${change})`
     case 'on trial':
       return `tries the peer's weights on held-out questions while training goes on; \`${program} status\` says how far`
     case 'averaged':
@@ -89,7 +92,7 @@ function notYetText(why: WeightsMet['why']): string {
     case 'no answer':
       return 'the peer sent no weights when it was asked: it is busy, or has used up its limits.weights_mb_per_hour; it is asked again'
     case 'behind':
-      return 'the peer has far less work behind its weights; they are averaged once it has caught up'
+      return 'the peer has less work behind its weights; they are averaged once it has caught up'
     case undefined:
       return 'weights had not come in time; they are averaged as soon as they do'
   }

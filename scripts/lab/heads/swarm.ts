@@ -22,8 +22,6 @@ export interface HeadSwarmOptions {
   lost?: number
   /** Tokens of a forward and backward pass at most; the engine's own choice if left out. */
   microBatchTokens?: number
-  /** Peers that a node asks; all if left out. */
-  peers?: number
 }
 
 export interface HeadSwarm {
@@ -80,13 +78,6 @@ export async function createHeadSwarm(
   let coming: { to: number; at: number; head: FetchedHead; isLost: boolean }[] = []
   let [now, bytes] = [0, 0]
 
-  const peersOf = (i: number): number[] => {
-    const others = numbers.filter((from) => from !== i)
-    while (others.length > (options.peers ?? others.length))
-      others.splice(Math.floor(random() * others.length), 1)
-    return others
-  }
-
   const exchange = async (): Promise<void> => {
     const vectors = await Promise.all(
       nodes.map(async ({ policy }) => toVector(layout, await policy.trainer.weights())),
@@ -97,7 +88,7 @@ export async function createHeadSwarm(
       return { author: name, version, hash: '', own: 0, foreign: 0, bytes: made }
     })
     for (const i of numbers) {
-      const peers = peersOf(i).map((from) => nodes[from]!.name)
+      const peers = nodes.filter((_, from) => from !== i).map(({ name }) => name)
       for (const peer of exchanges[i]!.ask(peers, vectors[i]!)) {
         const delay = options.isAlwaysLate ? late : Math.floor(random() * (late + 1))
         const head = heads.find(({ author }) => author === peer)!

@@ -18,7 +18,7 @@ import {
   transcriptOf,
 } from '../../../protocol/plugin/index.ts'
 import { HELD_OUT_SEED, type Instance } from '../../../protocol/train/index.ts'
-import { items, levelsOf, warmStartItems } from './conformance.ts'
+import { items, levelsOf, linesOf, warmStartItems } from './conformance.ts'
 import { HANGS_MS, leastCpuMs } from './cpu-time.ts'
 import { HOSTILE } from './hostile.ts'
 
@@ -60,9 +60,7 @@ export function environmentConformance(task: Task, options: EnvironmentConforman
           return { seed, difficulty, ...item, turns }
         }),
       )
-      await expect(`${JSON.stringify(golden, null, 1)}\n`).toMatchFileSnapshot(
-        `./fixtures/${task.name}@${task.version}.json`,
-      )
+      await expect(linesOf(golden)).toMatchFileSnapshot(`./fixtures/${task.name}@${task.version}.json`)
     })
 
     it('can always be solved, in no fewer answers than its reference solution has', () => {

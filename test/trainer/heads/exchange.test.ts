@@ -365,12 +365,23 @@ describe('catching up', () => {
     expect(exchange.ahead({ own: 100, foreign: 0 }, () => false)).toBeUndefined()
   })
 
-  test('one that is far away is, with any more work, unless it was near a moment ago', () => {
-    const exchange = asking(['a'])
-    exchange.take(head('a', 15, { own: 101, foreign: 0 }))
-    expect(exchange.ahead({ own: 100, foreign: 0 }, () => false)).toMatchObject({ author: 'a' })
-    expect(exchange.ahead({ own: 100, foreign: 0 }, () => true)).toBeUndefined()
-    expect(exchange.ahead({ own: 101, foreign: 0 }, () => false)).toBeUndefined()
+  test('one that is far away is, with any more work, if this node may follow it', () => {
+    const isAhead = (own: number, mayFollow: boolean): boolean => {
+      const exchange = asking(['a'])
+      exchange.take(head('a', 15, { own, foreign: 0 }))
+      return exchange.ahead({ own: 100, foreign: 0 }, () => mayFollow) !== undefined
+    }
+    expect(isAhead(101, true)).toBe(true)
+    expect(isAhead(101, false)).toBe(false)
+    expect(isAhead(100, true)).toBe(false)
+  })
+
+  test('one that is ahead is not joined', () => {
+    const exchange = asking(['a', 'b'], 1)
+    exchange.take(head('a', 3, { own: 50, foreign: 0 }))
+    exchange.take(head('b', 4, { own: 30, foreign: 300 }))
+    exchange.ahead({ own: 2, foreign: 0 }, () => true)
+    expect(exchange.isReady).toBe(false)
   })
 
   test('one that is far away with less work is neither tried nor averaged', () => {

@@ -453,6 +453,45 @@ describe('a peer that has drifted apart, as by other tasks,', () => {
     expect(heads.info()).toMatchObject({ trial: { how: 'caught up', isTaken: true } })
   })
 
+  test('that is no better with more work behind it is not asked for 16 steps, then not for 32', async () => {
+    const peers = { a: { value: 20, own: 1 } }
+    const { heads, state, settle, step } = play(peers, { accuracy: () => 0.4 })
+    await step(2)
+    await heads.exchange()
+    await settle()
+    const trials = () => state.lines.filter((line) => line.startsWith('refused')).length
+    expect(state.lines.at(-1)).toBe(
+      'refused weights of 1 peer: held-out 40.0 % → 40.0 %, which may be chance',
+    )
+    expect(heads.info()).toMatchObject({ out: [], peers: [] })
+    const seen: number[] = []
+    for (let i = 0; i < 14; i++) {
+      state.version += 4
+      await heads.exchange()
+      await settle()
+      seen.push(trials())
+    }
+    expect(seen).toEqual([1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3])
+  })
+
+  test('that costs a task what it had is met in the middle, now and later', async () => {
+    const peers = { a: { value: 20, own: 1 } }
+    const accuracy = (value: number) => (value < 15 ? 0.4 : 0.2)
+    const { heads, state, settle, step } = play(peers, { accuracy })
+    await step(2)
+    await heads.exchange()
+    await settle()
+    await settle()
+    expect(heads.info()?.trial).toMatchObject({ how: 'merged', isTaken: true })
+    peers.a.value = 50
+    peers.a.own = 200
+    state.version += 4
+    state.own = 100
+    await heads.exchange()
+    await settle()
+    expect(state.lines.filter((line) => line.startsWith('trying'))).toHaveLength(3)
+  })
+
   test('is left alone, if there is less work behind it: it will catch up', async () => {
     const { heads, state, settle, step } = play({ a: { value: 20, own: 0 } })
     state.own = 1
@@ -692,9 +731,11 @@ test('a trial ends without a verdict where own weights cannot answer', async () 
 describe('a trial', () => {
   /** Tells nothing from anything, until the last part. */
   const even = () => 0.4
+  /** Nor does this, but the last part tells. */
+  const better = (value: number) => (value < 15 ? 0.4 : 0.43)
 
   test('goes on a part at a time between own steps, and keeps what they learnt', async () => {
-    const { heads, state, settle } = play({ a: { value: 30, own: 500 } }, { parts: 4, accuracy: even })
+    const { heads, state, settle } = play({ a: { value: 30, own: 500 } }, { parts: 4, accuracy: better })
     await heads.exchange()
     for (const fraction of [0.25, 0.5, 0.75]) {
       await settle()
@@ -771,7 +812,7 @@ describe('a trial', () => {
     expect(firstOf(state.weights)).toBeGreaterThan(2.5)
   })
 
-  test('of a peer far ahead asks no peer meanwhile, and offers its own weights as before', async () => {
+  test('of a peer far ahead lets near ones be averaged meanwhile, and offers own weights as before', async () => {
     const { heads, state, settle } = play(
       { a: { value: 30, own: 500 }, b: { value: 2, own: 0 } },
       { parts: 9, accuracy: even },
@@ -783,7 +824,8 @@ describe('a trial', () => {
     await settle()
     await settle()
     expect(state.offers.length).toBe(offers + 1)
-    expect(heads.isJoined('b')).toBe(false)
+    expect(heads.isJoined('b')).toBe(true)
+    expect(heads.info()).toMatchObject({ trying: { peers: ['a'] } })
   })
 
   test('ends with a roll-back', async () => {
