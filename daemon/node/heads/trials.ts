@@ -191,7 +191,8 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
       trial = undefined
     },
     mayAsk(peer) {
-      if (!trial) return following.mayAsk(peer, policy.reference().version)
+      if (!following.mayAsk(peer, policy.reference().version)) return false
+      if (!trial) return true
       const isOther = !peersOf(trial).includes(peer) && !probation.isSuspect(peer)
       return isOther && (trial.how === 'merged' || partners.isNear(peer))
     },
@@ -261,13 +262,16 @@ const trying = (one: Trial): HeadTrying => ({
   ...{ how: one.how, peers: peersOf(one), fraction: one.done / one.of },
 })
 
-/** A suspect, or a peer that was near a moment ago, has no benefit of the doubt. */
+/**
+ * A suspect, or a peer that was near a moment ago, has no benefit of the doubt. One with far more work has it, beside one that
+ * is followed.
+ */
 function mustOf(
   how: Trial['how'],
   heads: readonly TriedHead[],
-  { probation, partners }: Pick<TrialCollaborators, 'probation' | 'partners'>,
+  { probation, partners, learnt }: Pick<TrialCollaborators, 'probation' | 'partners' | 'learnt'>,
 ): Must {
-  if (how === 'caught up') return 'rise'
+  if (how === 'caught up') return isAhead(heads[0]!, learnt()) ? 'hold' : 'rise'
   return heads.some(({ author }) => probation.isSuspect(author) || partners.isNear(author))
     ? 'hold'
     : undefined
