@@ -15,6 +15,7 @@ import type { JoinedPeers } from '../../policy/trained.ts'
 import { nameOf } from '../../trainer/guards/level.ts'
 import {
   createHeadExchange,
+  type FetchedHead,
   hasMore,
   type Learnt,
   STEPS_BETWEEN_HEADS,
@@ -201,12 +202,20 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     return joined.weights
   }
 
-  const mayFollow = (peer: string): boolean => following.mayFollow(peer) && !probation.isSuspect(peer)
+  const { isSuspect } = probation
+  /** It does a task that this node does not. */
+  const isUnlike = ({ tasks = [] }: FetchedHead): boolean => {
+    const own = parts.tasks()
+    return tasks.some(
+      (task) => !own.some(({ name, difficulty }) => name === task.name && difficulty === task.difficulty),
+    )
+  }
+  const mayFollow = (head: FetchedHead): boolean => !isSuspect(head.author) && !isUnlike(head)
   const takeWhatCame = async (): Promise<Vector | undefined> => {
     // A node that cannot try weights takes all, bounded by its own steps.
     if (!parts.canTry()) return join()
     const ahead = exchange.ahead(behind(), mayFollow)
-    const apart = exchange.apart(probation.isSuspect, behind())
+    const apart = exchange.apart(behind(), { isSuspect, isUnlike })
     const joined = exchange.isReady ? await join() : undefined
     // While others are tried, they are asked again.
     if (trials.trying) return joined

@@ -226,26 +226,24 @@ function createOutcomes(
       await policy.replace(toWeights(layout, await tried(one)), { isUrgent: true })
       await parts.taken(heads.map(({ author, hash }) => ({ author, hash, share, beside: from })))
       for (const head of heads) partners.took(head, version, own)
-      if (how === 'caught up') following.followed(peers[0]!)
+      if (how === 'caught up') following.pardon(peers[0]!)
       exchange.reset()
       exchange.admit(peers, version)
       probation.passed(peers)
     },
 
-    async giveBack(one: Trial, { fallen, failure }: HeadTrial): Promise<void> {
+    async giveBack(one: Trial, { failure }: HeadTrial): Promise<void> {
       const { how, heads } = one
       const { version } = policy.reference()
       const peers = peersOf(one)
       if (how === 'merged' || failure !== undefined) {
         probation.put(peers, version)
         exchange.dismiss(peers)
-        return
+      } else if (isAhead(heads[0]!, parts.learnt())) await merge(heads)
+      else {
+        following.missed(peers[0]!, version)
+        parts.forget(peers[0]!)
       }
-      const [peer] = peers as [string]
-      if (fallen) following.lost(peer)
-      if (fallen || isAhead(heads[0]!, parts.learnt())) return merge(heads)
-      following.missed(peer, version)
-      parts.forget(peer)
     },
   }
 }

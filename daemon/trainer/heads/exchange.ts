@@ -5,6 +5,7 @@
 // Nobody waits for anybody. Every so many optimizer steps a node makes its head, which peers can fetch. It asks peers
 // for theirs, goes on training, and joins what has come between two steps. Of each peer one head at most is on its way.
 
+import type { HeadTask } from '../../../protocol/wire/index.ts'
 import { packedSize, packOff, unpackBeside } from './blocks.ts'
 import { type AddedHead, type AuditedWeights, type ComparedHead, join } from './join.ts'
 import { createMembers } from './members.ts'
@@ -35,6 +36,8 @@ export interface FetchedHead extends Learnt {
   version: number
   /** SHA-256 of the bytes. */
   hash: string
+  /** What the peer trains on, as far as it says. */
+  tasks?: readonly Pick<HeadTask, 'name' | 'difficulty'>[]
   bytes: Uint8Array
 }
 
@@ -89,13 +92,16 @@ export interface HeadExchange {
    * The head with most work behind it, of those that have far more than this node, or more and are far away: to stand where
    * its peer stands. None of these waits to be joined any more.
    */
-  ahead(learnt: Learnt, mayFollow: (peer: string) => boolean): TriedHead | undefined
+  ahead(learnt: Learnt, mayFollow: (head: FetchedHead) => boolean): TriedHead | undefined
   /**
    * Heads to try before they are joined: those far from this node, or one of a suspect. They, and heads of other suspects,
-   * do not wait to be joined any more. Far is what own steps do not lead, or could not while there were none. A far head with
-   * less work behind it is of a slower node, which will catch up.
+   * do not wait to be joined any more. Far is what own steps do not lead, or could not while there were none. One with less
+   * work behind it is of a slower node, which will catch up, unless it does other tasks.
    */
-  apart(isSuspect: (peer: string) => boolean, learnt: Learnt): TriedHead[]
+  apart(
+    learnt: Learnt,
+    by: { isSuspect(peer: string): boolean; isUnlike(head: FetchedHead): boolean },
+  ): TriedHead[]
   /** The share of each of these heads, if they were joined, among all nodes. */
   share(version: number, heads: readonly TriedHead[]): number
   /** The heads of these peers are in the weights now. */
@@ -187,20 +193,19 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
 
     ahead(learnt, mayFollow) {
       const leads = (head: Waiting): boolean =>
-        isAhead(head, learnt) || (hasMore(head, learnt) && isFar(head) && mayFollow(head.author))
+        isAhead(head, learnt) || (hasMore(head, learnt) && isFar(head) && mayFollow(head))
       const all = [...waiting.values()].filter(leads).sort((a, b) => groupsOf(b) - groupsOf(a))
       for (const { author } of all) waiting.delete(author)
       return all[0] && tried(all[0])
     },
 
-    apart(isSuspect, learnt) {
+    apart(learnt, { isSuspect, isUnlike }) {
       const heads = [...waiting.values()].filter((head) => !isAhead(learnt, head))
       const suspects = heads.filter(({ author }) => isSuspect(author))
       const far = heads.filter(isFar)
       for (const { author } of [...suspects, ...far]) waiting.delete(author)
-      return (suspects.length > 0 ? suspects.slice(0, 1) : far.filter((head) => !hasMore(learnt, head))).map(
-        tried,
-      )
+      if (suspects.length > 0) return suspects.slice(0, 1).map(tried)
+      return far.filter((head) => isUnlike(head) || !hasMore(learnt, head)).map(tried)
     },
 
     share: (version, heads) => 1 / (1 + members.count(version, heads.map(authorOf))),

@@ -20,6 +20,10 @@ const head = (author: string, value: number, learnt = { own: 8, foreign: 0 }) =>
   ...{ author, version: 4, hash: author, ...learnt },
   bytes: pack(at(value - 1)),
 })
+const judging = ({ isSuspect = false, isUnlike = false } = {}) => ({
+  isSuspect: () => isSuspect,
+  isUnlike: () => isUnlike,
+})
 const close = (vector: Vector, value: number): void => {
   for (const one of vector) expect(one).toBeCloseTo(value, 5)
 }
@@ -159,7 +163,7 @@ describe('joining', () => {
     exchange.make({ version: 1, weights: at(1.25) })
     exchange.ask(['a'], at(1.25))
     exchange.take(head('a', 101))
-    expect(exchange.apart(() => false, { own: 8, foreign: 0 })).toEqual([])
+    expect(exchange.apart({ own: 8, foreign: 0 }, judging())).toEqual([])
     close(joined(exchange, 1.25, 1).weights, 1.25 + 1 / 2)
   })
 
@@ -168,7 +172,7 @@ describe('joining', () => {
     for (const value of [3, 101]) {
       exchange.take(head('a', value))
       exchange.take(head('b', 3))
-      const tried = exchange.apart(() => false, { own: 8, foreign: 0 })
+      const tried = exchange.apart({ own: 8, foreign: 0 }, judging())
       expect(tried.map(({ author }) => author)).toEqual(value === 3 ? [] : ['a'])
       expect(joined(exchange).heads.map(({ author }) => author)).toEqual(value === 3 ? ['a', 'b'] : ['b'])
     }
@@ -178,7 +182,9 @@ describe('joining', () => {
     const exchange = asking()
     exchange.take(head('a', 3))
     exchange.take(head('b', 3))
-    expect(exchange.apart(() => true, { own: 8, foreign: 0 })).toMatchObject([{ author: 'a' }])
+    expect(exchange.apart({ own: 8, foreign: 0 }, judging({ isSuspect: true }))).toMatchObject([
+      { author: 'a' },
+    ])
     expect(exchange.isReady).toBe(false)
   })
 
@@ -206,7 +212,7 @@ describe('at the first meeting', () => {
     return exchange
   }
   const tried = (exchange: ReturnType<typeof create>, isSuspect = false) =>
-    exchange.apart(() => isSuspect, { own: 8, foreign: 0 }).map(({ author }) => author)
+    exchange.apart({ own: 8, foreign: 0 }, judging({ isSuspect })).map(({ author }) => author)
 
   test('a peer that is suspect is tried', () => {
     expect(tried(meeting(100, 1.001), true)).toEqual(['a'])
@@ -250,7 +256,7 @@ describe('after a long time alone', () => {
   test('a peer that has drifted apart is tried before it is joined', () => {
     const exchange = alone()
     exchange.take(head('a', 2))
-    expect(exchange.apart(() => false, { own: 8, foreign: 0 })).toMatchObject([{ author: 'a' }])
+    expect(exchange.apart({ own: 8, foreign: 0 }, judging())).toMatchObject([{ author: 'a' }])
   })
 
   test('a head moves a node as far as four of its steps, not as all', () => {
@@ -384,11 +390,15 @@ describe('catching up', () => {
     expect(exchange.isReady).toBe(false)
   })
 
-  test('one that is far away with less work is neither tried nor averaged', () => {
-    const exchange = asking(['a'])
-    exchange.take(head('a', 15, { own: 99, foreign: 0 }))
-    expect(exchange.apart(() => false, { own: 100, foreign: 0 })).toEqual([])
-    expect(exchange.isReady).toBe(false)
+  test('one that is far away with less work is neither tried nor averaged, unless it does other tasks', () => {
+    const triedOf = (isUnlike: boolean): number => {
+      const exchange = asking(['a'])
+      exchange.take(head('a', 15, { own: 99, foreign: 0 }))
+      const tried = exchange.apart({ own: 100, foreign: 0 }, judging({ isUnlike }))
+      expect(exchange.isReady).toBe(false)
+      return tried.length
+    }
+    expect([triedOf(false), triedOf(true)]).toEqual([0, 1])
   })
 })
 
