@@ -108,7 +108,7 @@ export interface HeadExchange {
   admit(peers: readonly string[], version: number): void
   /** These peers are no members any more, and what waits of them, or is on its way, is not joined. */
   dismiss(peers: readonly string[]): void
-  /** Joins what has come, without heads that have far less work behind them: their nodes will catch up. */
+  /** Joins what has come, without far heads that have far less work behind them: their nodes will catch up. */
   join(now: { version: number; weights: Vector; learnt: Learnt }): {
     weights: Vector
     heads: JoinedHead[]
@@ -200,12 +200,13 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     },
 
     apart(learnt, { isSuspect, isUnlike }) {
-      const heads = [...waiting.values()].filter((head) => !isAhead(learnt, head))
-      const suspects = heads.filter(({ author }) => isSuspect(author))
-      const far = heads.filter(isFar)
+      const suspects = [...waiting.values()].filter(({ author }) => isSuspect(author))
+      const far = [...waiting.values()].filter(isFar)
       for (const { author } of [...suspects, ...far]) waiting.delete(author)
       if (suspects.length > 0) return suspects.slice(0, 1).map(tried)
-      return far.filter((head) => isUnlike(head) || !hasMore(learnt, head)).map(tried)
+      const isLeft = (head: Waiting): boolean =>
+        isAhead(learnt, head) || (hasMore(learnt, head) && !isUnlike(head))
+      return far.filter((head) => !isLeft(head)).map(tried)
     },
 
     share: (version, heads) => 1 / (1 + members.count(version, heads.map(authorOf))),
@@ -218,7 +219,8 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     nodesAt: members.nodesAt,
 
     join({ version, weights, learnt }) {
-      const heads = [...waiting.values()].filter((head) => !isAhead(learnt, head))
+      // Nearer ones hardly pull this node back, whatever their nodes, or others, say of their work.
+      const heads = [...waiting.values()].filter((head) => !(isFar(head) && isAhead(learnt, head)))
       // Before its own first steps, a node cannot say how far is too far for a stranger.
       const strangers = pace.movement > 0 ? near(audited.values(), FARTHEST * pace.movement) : []
       waiting = new Map()

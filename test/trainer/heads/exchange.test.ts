@@ -349,13 +349,20 @@ describe('a peer that failed an audit', () => {
 })
 
 describe('catching up', () => {
-  test('a peer with far less work behind its weights does not pull this node back', () => {
+  test('a peer far away with far less work behind its weights does not pull this node back', () => {
     const exchange = asking()
-    exchange.take(head('a', 1, { own: 0, foreign: 0 }))
+    exchange.take(head('a', -11, { own: 0, foreign: 0 }))
     const weights = at(2)
     const { heads, ...joined } = exchange.join({ version: 4, weights, learnt: { own: 100, foreign: 0 } })
     close(joined.weights, 2)
     expect(heads).toEqual([])
+  })
+
+  test('a near peer is joined, however much work this node is told to have behind its weights', () => {
+    const exchange = asking()
+    exchange.take(head('a', 1, { own: 20, foreign: 0 }))
+    const { heads } = exchange.join({ version: 4, weights: at(2), learnt: { own: 20, foreign: 2 ** 40 } })
+    expect(heads).toHaveLength(1)
   })
 
   test('a peer with far more work behind its weights is ahead', () => {

@@ -317,7 +317,7 @@ describe('a newcomer', () => {
 
   test('does not pull back a node that has learnt', async () => {
     const { heads, state, settle } = play({ a: { value: 0, own: 0 } })
-    state.own = 500
+    Object.assign(state, { own: 500, version: 60 })
     await heads.exchange()
     await settle()
     expect(firstOf(state.weights)).toBe(1)
@@ -352,7 +352,7 @@ describe('a newcomer', () => {
 
   test('makes a head every two seconds at most while those of the peer that it joins do not count', async () => {
     const { heads, state, settle, pass } = play({ a: { value: 0, own: 0 } })
-    state.own = 500
+    Object.assign(state, { own: 500, version: 60 })
     void heads.meet('a')
     for (let i = 0; i < 20; i++) await settle()
     expect(state.offers).toHaveLength(1)
@@ -377,10 +377,10 @@ describe('a newcomer', () => {
   test.each<[string, Partial<Played>, WeightsMet]>([
     ['did not answer', { isBusy: true }, { outcome: 'not yet', why: 'no answer' }],
     ['has weights that the limit holds back', { isHeld: true }, { outcome: 'not yet', why: 'limit' }],
-    ['has far less work behind its weights', { own: 200 }, { outcome: 'not yet', why: 'behind' }],
+    ['is far away with less work behind its weights', { own: 400 }, { outcome: 'not yet', why: 'behind' }],
   ])('hears that a peer %s, once that has been so for a while', async (_, is, outcome) => {
     const { heads, state, settle, pass } = play({ a: { value: 30, own: 500, ...is } })
-    state.own = 500
+    Object.assign(state, { own: 500, version: 60 })
     let met: WeightsMet | undefined
     void heads.meet('a').then((found) => {
       met = found
