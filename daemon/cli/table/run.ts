@@ -27,7 +27,7 @@ export const RUN: readonly Command[] = [
     name: 'join',
     group: 'Run',
     changes: true,
-    summary: 'connect to a peer and exchange rollouts',
+    summary: 'connect to a peer: share rollouts, average weights if both trust',
     details: 'Starts a daemon first if none runs on this home.',
     arguments: [target],
     options: [
