@@ -105,9 +105,9 @@ function takeWhatCame(member: Member): void {
   const { exchange, partners, version } = member
   const learnt = behindOf(member)
   // Without trials, only far more work counts.
-  const ahead = exchange.ahead(learnt, () => false)
+  const [ahead] = exchange.ahead(learnt, { mayFollow: () => false })
   if (ahead) {
-    member.weights = ahead.weights
+    member.weights = exchange.open(ahead).weights
     partners.took(ahead, version, learnt.own)
     exchange.reset()
     exchange.admit([ahead.author], version)

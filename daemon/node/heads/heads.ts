@@ -15,7 +15,6 @@ import type { JoinedPeers } from '../../policy/trained.ts'
 import { nameOf } from '../../trainer/guards/level.ts'
 import {
   createHeadExchange,
-  type FetchedHead,
   hasMore,
   type Learnt,
   STEPS_BETWEEN_HEADS,
@@ -29,6 +28,7 @@ import { layoutOf, toVector, toWeights, type Vector } from '../../trainer/heads/
 import { createHeadWatch } from '../../trainer/heads/watch.ts'
 import type { NodeAudits } from '../audits/audits.ts'
 import { type AskingParts, createAsking } from './asking.ts'
+import { createFarRules } from './far-rules.ts'
 import { createMeeting } from './meeting.ts'
 import { createReaders } from './readers.ts'
 import { createTrials, type TrialParts } from './trials.ts'
@@ -123,7 +123,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     { layout },
     {
       ...{ ...parts, exchange, partners, probation, following, learnt: () => behind() },
-      ...{ forget: asking.forget, taken: tellReceipts },
+      ...{ forget: asking.forget, exchanges: () => exchanges, taken: tellReceipts },
     },
   )
   const isJoined = (peer: string): boolean =>
@@ -202,32 +202,31 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     return joined.weights
   }
 
-  const { isSuspect } = probation
-  /** It does a task that this node does not. */
-  const isUnlike = ({ tasks = [] }: FetchedHead): boolean => {
-    const own = parts.tasks()
-    return tasks.some(
-      (task) => !own.some(({ name, difficulty }) => name === task.name && difficulty === task.difficulty),
-    )
-  }
-  const mayFollow = (head: FetchedHead): boolean => !isSuspect(head.author) && !isUnlike(head)
+  const rules = createFarRules({
+    ...{ chosen: parts.chosen, partners, probation, forget: asking.forget, learnt: () => behind() },
+    isPaused: (peer) => following.isPaused(peer, exchanges),
+  })
   const takeWhatCame = async (): Promise<Vector | undefined> => {
     // A node that cannot try weights takes all, bounded by its own steps.
     if (!parts.canTry()) return join()
-    const ahead = exchange.ahead(behind(), mayFollow)
-    const apart = exchange.apart(behind(), { isSuspect, isUnlike })
+    const ahead = exchange.ahead(behind(), rules)
+    const apart = exchange.apart(behind(), rules)
     const joined = exchange.isReady ? await join() : undefined
-    // While others are tried, they are asked again.
-    if (trials.trying) return joined
-    if (ahead) await trials.catchUp(ahead)
-    else if (apart.length > 0) await trials.merge(apart)
+    const tried = trials.trying ? [] : ahead.length > 0 ? ahead.slice(0, 1) : apart
+    // What is not tried now is fetched again.
+    for (const head of [...ahead, ...apart]) if (!tried.includes(head)) asking.forget(head.author)
+    if (tried.length === 0) return joined
+    const heads = tried.map(exchange.open)
+    await (ahead.length > 0 ? trials.catchUp(heads[0]!) : trials.merge(heads))
     return joined
   }
   const joinOrTry = async (): Promise<Vector | undefined> => {
     const joined = exchange.isReady ? await phases.run('join', {}, takeWhatCame) : undefined
-    if (trials.trying) await trials.goOn()
+    const isTrying = trials.trying !== undefined
+    if (isTrying) await trials.goOn()
     meeting.tell()
-    return joined
+    // A trial may have replaced the weights.
+    return isTrying ? undefined : joined
   }
 
   return {

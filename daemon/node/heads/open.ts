@@ -52,6 +52,7 @@ export function openHeads(
     learnt: () => ({ own: trainedOn.info.trainedOwn, foreign: trainedOn.info.trainedForeign }),
     // Questions of agents, environments and conversations are not known beforehand.
     canTry: () => tasks.chosen.length > 0,
+    chosen: () => tasks.chosen.map(({ task, difficulty }) => ({ name: task.name, difficulty })),
     questions: () => settings().eval.prompts_per_task,
     partsOf(samples) {
       const { rollout, eval: held } = settings()

@@ -9,6 +9,7 @@ import {
   trialText,
   tryingText,
 } from '../../../protocol/api/index.ts'
+import type { HeadTask } from '../../../protocol/wire/index.ts'
 import type { LivePolicy, OtherModel } from '../../policy/live-policy.ts'
 import type { Rewards } from '../../rollout/evaluation/evaluate.ts'
 import { type HeadExchange, isAhead, type Learnt, type TriedHead } from '../../trainer/heads/exchange.ts'
@@ -33,6 +34,8 @@ export interface TrialParts {
   canTry(): boolean
   /** Held-out questions of a task. */
   questions(): number
+  /** What this node trains on. */
+  chosen(): readonly Pick<HeadTask, 'name' | 'difficulty'>[]
   /** In how many parts the held-out questions are answered so often, each about as costly as a round of rollouts. */
   partsOf(samples: number): number
   /** The rewards of a model's answers to one part of the held-out questions, the same questions each time. */
@@ -49,10 +52,12 @@ interface TrialCollaborators extends TrialParts {
   /** What this node has learnt from. */
   learnt(): Learnt
   following: Following
+  /** Of this node, so far. */
+  exchanges(): number
   /** The peer's head is fetched again, even if it is the same. */
   forget(peer: string): void
   exchange: Pick<HeadExchange, 'share' | 'admit' | 'dismiss' | 'reset'>
-  partners: Pick<Partners, 'took' | 'isNear'>
+  partners: Pick<Partners, 'took' | 'isNear' | 'isKnown'>
   probation: Pick<Probation, 'put' | 'passed' | 'isSuspect'>
   /** These heads are in the weights now. */
   taken(added: readonly AddedHead[]): Promise<void>
@@ -65,10 +70,7 @@ export interface Trials {
   merge(heads: readonly TriedHead[]): Promise<void>
   /** One part of the trial that is under way, if it is time for it: see REST. */
   goOn(): Promise<void>
-  /**
-   * Not while its head is tried, or would be, or was no better a moment ago. While this node may be about to stand elsewhere,
-   * only those that are near.
-   */
+  /** Not while its head is tried, or would be. While this node may be about to stand elsewhere, only those that are near. */
   mayAsk(peer: string): boolean
   /** Ends without a verdict. */
   stop(): void
@@ -106,7 +108,7 @@ const [MERGE_ANSWERS, QUESTIONS] = [4, 50]
 const REST = { 'caught up': 1, merged: 3 }
 
 export function createTrials({ layout }: { layout: Layout }, parts: TrialCollaborators): Trials {
-  const { policy, exchange, partners, probation, following, now } = parts
+  const { policy, exchange, partners, probation, now } = parts
   let trial: Trial | undefined
   let newest: HeadTrial | undefined
   let nextAt = 0
@@ -175,11 +177,14 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
         trial = undefined
         throw error
       })
+      // It was ended meanwhile.
+      if (trial !== one) return
       const rest = REST[one.how] * (now() - since)
       nextAt = now() + rest
       const [had, has] = [one.had.accuracies(), one.has.accuracies()]
       const { isClear, ...verdict } = judge(had, has, { must: one.must, best })
-      if (failure === undefined && one.done < one.of && !isClear) {
+      const isSeen = had.length === new Set(parts.chosen().map(({ name }) => name)).size
+      if (failure === undefined && one.done < one.of && !(isSeen && isClear)) {
         parts.after(rest, parts.wake)
         return
       }
@@ -191,7 +196,6 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
       trial = undefined
     },
     mayAsk(peer) {
-      if (!following.mayAsk(peer, policy.reference().version)) return false
       if (!trial) return true
       const isOther = !peersOf(trial).includes(peer) && !probation.isSuspect(peer)
       return isOther && (trial.how === 'merged' || partners.isNear(peer))
@@ -225,7 +229,9 @@ function createOutcomes(
       const peers = peersOf(one)
       await policy.replace(toWeights(layout, await tried(one)), { isUrgent: true })
       await parts.taken(heads.map(({ author, hash }) => ({ author, hash, share, beside: from })))
-      for (const head of heads) partners.took(head, version, own)
+      // Nobody knows how much of a mean's work is in both, but of those that meet for the first time, none.
+      const replaced = (peer: string): number => (how === 'merged' && !partners.isKnown(peer) ? 0 : own)
+      for (const head of heads) partners.took(head, version, replaced(head.author))
       if (how === 'caught up') following.pardon(peers[0]!)
       exchange.reset()
       exchange.admit(peers, version)
@@ -239,11 +245,13 @@ function createOutcomes(
       if (how === 'merged' || failure !== undefined) {
         probation.put(peers, version)
         exchange.dismiss(peers)
-      } else if (isAhead(heads[0]!, parts.learnt())) await merge(heads)
-      else {
-        following.missed(peers[0]!, version)
-        parts.forget(peers[0]!)
+        return
       }
+      const [peer] = peers as [string]
+      if (one.must === 'rise') following.missed(peer, parts.exchanges())
+      // Nodes that were trained apart are met in the middle.
+      if (one.must === 'hold' || !partners.isKnown(peer)) await merge(heads)
+      else parts.forget(peer)
     },
   }
 }

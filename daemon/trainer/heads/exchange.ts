@@ -55,6 +55,15 @@ export interface TriedHead extends Omit<FetchedHead, 'bytes'> {
   weights: Vector
 }
 
+/** How this node treats heads that are far away. */
+export interface FarRules {
+  isSuspect(peer: string): boolean
+  /** With more work behind it, this node may stand where its peer stands. */
+  mayFollow(head: FetchedHead): boolean
+  /** It is not tried now. */
+  isLeft(head: FetchedHead): boolean
+}
+
 export interface HeadExchange {
   /** Bytes of a head. */
   readonly size: number
@@ -89,19 +98,18 @@ export interface HeadExchange {
   /** Whether there is something to join. */
   readonly isReady: boolean
   /**
-   * The head with most work behind it, of those that have far more than this node, or more and are far away: to stand where
-   * its peer stands. None of these waits to be joined any more.
+   * The heads of peers where this node may stand, most work first: with far more behind them, or more. They are far away, or
+   * this node cannot tell yet, and wait no more.
    */
-  ahead(learnt: Learnt, mayFollow: (head: FetchedHead) => boolean): TriedHead | undefined
+  ahead(learnt: Learnt, rules: Pick<FarRules, 'mayFollow'>): FetchedHead[]
   /**
    * Heads to try before they are joined: those far from this node, or one of a suspect. They, and heads of other suspects,
-   * do not wait to be joined any more. Far is what own steps do not lead, or could not while there were none. One with less
-   * work behind it is of a slower node, which will catch up, unless it does other tasks.
+   * wait no more. Far is what own steps do not lead, or could not while there were none. Those with far less work behind them
+   * are left: their nodes will catch up.
    */
-  apart(
-    learnt: Learnt,
-    by: { isSuspect(peer: string): boolean; isUnlike(head: FetchedHead): boolean },
-  ): TriedHead[]
+  apart(learnt: Learnt, rules: Pick<FarRules, 'isSuspect' | 'isLeft'>): FetchedHead[]
+  /** For a trial: with a copy of the weights. */
+  open(head: FetchedHead): TriedHead
   /** The share of each of these heads, if they were joined, among all nodes. */
   share(version: number, heads: readonly TriedHead[]): number
   /** The heads of these peers are in the weights now. */
@@ -142,9 +150,9 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
   let asked = new Map<string, Vector>()
   let waiting = new Map<string, Waiting>()
   let audited = new Map<string, AuditedWeights>()
-  const tried = ({ bytes, ...head }: Waiting): TriedHead => ({ ...head, weights: contents.copy(bytes)! })
   // Of nodes that begin together, one is easily a few steps ahead, and the first steps are the smallest.
-  const isFar = ({ apart }: Waiting): boolean => (pace.madeAt ?? 0) >= every && apart > FARTHEST * pace.reach
+  const isEarly = (): boolean => (pace.madeAt ?? 0) < every
+  const isFar = ({ apart }: Waiting): boolean => !isEarly() && apart > FARTHEST * pace.reach
   const members = createMembers({ every })
 
   return {
@@ -191,24 +199,25 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       audited.set(one.author, one)
     },
 
-    ahead(learnt, mayFollow) {
+    ahead(learnt, { mayFollow }) {
       const leads = (head: Waiting): boolean =>
-        isAhead(head, learnt) || (hasMore(head, learnt) && isFar(head) && mayFollow(head))
+        isAhead(head, learnt)
+          ? isEarly() || isFar(head)
+          : isFar(head) && hasMore(head, learnt) && mayFollow(head)
       const all = [...waiting.values()].filter(leads).sort((a, b) => groupsOf(b) - groupsOf(a))
       for (const { author } of all) waiting.delete(author)
-      return all[0] && tried(all[0])
+      return all
     },
 
-    apart(learnt, { isSuspect, isUnlike }) {
+    apart(learnt, { isSuspect, isLeft }) {
       const suspects = [...waiting.values()].filter(({ author }) => isSuspect(author))
       const far = [...waiting.values()].filter(isFar)
       for (const { author } of [...suspects, ...far]) waiting.delete(author)
-      if (suspects.length > 0) return suspects.slice(0, 1).map(tried)
-      const isLeft = (head: Waiting): boolean =>
-        isAhead(learnt, head) || (hasMore(learnt, head) && !isUnlike(head))
-      return far.filter((head) => !isLeft(head)).map(tried)
+      if (suspects.length > 0) return suspects.slice(0, 1)
+      return far.filter((head) => !isAhead(learnt, head) && !isLeft(head))
     },
 
+    open: ({ bytes, ...head }) => ({ ...head, weights: contents.copy(bytes)! }),
     share: (version, heads) => 1 / (1 + members.count(version, heads.map(authorOf))),
 
     admit: members.admit,

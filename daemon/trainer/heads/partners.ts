@@ -13,11 +13,13 @@ export interface Partners {
   /** `version`: this node's own. */
   joined(heads: readonly JoinedHead[], version: number): void
   /**
-   * A trial took its head, with all that was behind it, in place of these own groups. It was far away. `version`: this
+   * A trial took its head, with all that was behind it, in place of so many own groups. It was far away. `version`: this
    * node's.
    */
   took(head: Omit<TriedHead, 'weights'>, version: number, replaced: number): void
   has(peer: string): boolean
+  /** Its weights were taken once. */
+  isKnown(peer: string): boolean
   /** Its newest head was joined because it was near, not by a trial. */
   isNear(peer: string): boolean
   /** Those whose newest head was joined after this version of this node's. */
@@ -35,35 +37,40 @@ export interface Partners {
 const GONE_MS = 10 * 60_000
 
 export function createPartners({ now }: { now(): number }): Partners {
-  /** `isCounted`: its groups are not among `behind`. */
-  let partners = new Map<string, Partner & { heads: number; mine: number; isCounted: boolean }>()
+  /** `base`: so many of its groups are among `behind`. */
+  let partners = new Map<string, Partner & { heads: number; mine: number; base: number }>()
   /** Groups of others behind weights that a trial took, or behind those of a checkpoint. */
   let behind = 0
   const isHere = ({ at }: Partner): boolean => now() - at < GONE_MS
-  const add = (head: JoinedHead, mine: number, isCounted: boolean): void => {
-    const heads = (partners.get(head.author)?.heads ?? 0) + 1
+  const add = (head: JoinedHead, mine: number): void => {
+    const had = partners.get(head.author)
+    const heads = (had?.heads ?? 0) + 1
+    // Whoever is new may have learnt from those whose weights were taken, too.
+    const base = had?.base ?? (behind > 0 ? head.own : 0)
     partners.delete(head.author)
-    partners.set(head.author, { ...head, heads, mine, isCounted, at: now() })
+    partners.set(head.author, { ...head, heads, mine, base, at: now() })
     if (partners.size > MAX_JOINED) partners.delete(partners.keys().next().value!)
   }
   const groups = (known: number): number =>
-    Math.max(
-      behind,
-      [...partners.values()].reduce((sum, { own, isCounted }) => (isCounted ? sum + own : sum), known),
+    [...partners.values()].reduce(
+      (sum, { own, base }) => sum + Math.max(0, own - base),
+      Math.max(behind, known),
     )
 
   return {
     joined(heads, version) {
-      for (const head of heads) add(head, version, true)
+      for (const head of heads) add(head, version)
     },
     took({ author, version, own, foreign }, mine, replaced) {
-      add({ author, version, own, isClipped: true }, mine, false)
-      behind = Math.max(behind, own + foreign - replaced)
+      behind = Math.max(groups(0), own + foreign - replaced)
+      add({ author, version, own, isClipped: true }, mine)
+      for (const partner of partners.values()) partner.base = partner.own
     },
     has(peer) {
       const partner = partners.get(peer)
       return partner !== undefined && isHere(partner)
     },
+    isKnown: (peer) => partners.has(peer),
     isNear(peer) {
       const partner = partners.get(peer)
       return partner !== undefined && isHere(partner) && !partner.isClipped
@@ -84,7 +91,7 @@ export function createPartners({ now }: { now(): number }): Partners {
       partners = new Map(
         joined?.peers.map(({ peer, heads, groups: own, version, at }) => [
           peer,
-          { author: peer, heads, own, version, at, mine: 0, isClipped: false, isCounted: false },
+          { author: peer, heads, own, version, at, mine: 0, isClipped: false, base: own },
         ]),
       )
     },

@@ -105,7 +105,7 @@ function joinBody(): (bytes: Uint8Array) => string {
     const answer = exchange.take({ author: 'a', version, hash: '', ...nothing, bytes })
     exchange.answered('a')
     if (answer !== 'taken') return answer
-    const apart = exchange.apart(nothing, { isSuspect: () => false, isUnlike: () => false })
+    const apart = exchange.apart(nothing, { isSuspect: () => false, isLeft: () => false }).map(exchange.open)
     const tried = apart.flatMap((head) => [...head.weights])
     const joined = exchange.join({ version, weights, learnt: nothing }).weights
     if (!tried.every(Number.isFinite) || !joined.every(Number.isFinite)) throw new Error('not finite')

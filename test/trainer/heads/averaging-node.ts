@@ -88,6 +88,7 @@ export async function startNode(
     ...{ learnt: () => ({ own: 0, foreign: 0 }), tasks: () => [], phases: NO_PHASES },
     canTry: () => true,
     questions: () => 100,
+    chosen: () => [],
     partsOf: () => 1,
     answer: () => Promise.reject(new Error('nothing is tried here')),
     ...{ record() {}, alarm() {}, wake() {}, log() {} },

@@ -20,9 +20,10 @@ const head = (author: string, value: number, learnt = { own: 8, foreign: 0 }) =>
   ...{ author, version: 4, hash: author, ...learnt },
   bytes: pack(at(value - 1)),
 })
-const judging = ({ isSuspect = false, isUnlike = false } = {}) => ({
+const judging = ({ isSuspect = false, mayFollow = true, isLeft = false } = {}) => ({
   isSuspect: () => isSuspect,
-  isUnlike: () => isUnlike,
+  mayFollow: () => mayFollow,
+  isLeft: () => isLeft,
 })
 const close = (vector: Vector, value: number): void => {
   for (const one of vector) expect(one).toBeCloseTo(value, 5)
@@ -367,22 +368,29 @@ describe('catching up', () => {
 
   test('a peer with far more work behind its weights is ahead', () => {
     const exchange = asking(['a', 'b'], 1)
-    exchange.take(head('a', 3, { own: 50, foreign: 0 }))
-    exchange.take(head('b', 4, { own: 30, foreign: 300 }))
-    expect(exchange.ahead({ own: 2, foreign: 0 }, () => true)).toMatchObject({ author: 'b' })
+    exchange.take(head('a', 20, { own: 50, foreign: 0 }))
+    exchange.take(head('b', 25, { own: 30, foreign: 300 }))
+    expect(exchange.ahead({ own: 2, foreign: 0 }, judging())[0]).toMatchObject({ author: 'b' })
+  })
+
+  test('one that is near is joined, whatever it says of its work', () => {
+    const exchange = asking(['a'])
+    exchange.take(head('a', 3, { own: 2 ** 40, foreign: 0 }))
+    expect(exchange.ahead({ own: 2, foreign: 0 }, judging())).toEqual([])
+    expect(joined(exchange).heads).toHaveLength(1)
   })
 
   test('one that has done about as much is not', () => {
     const exchange = asking(['a'], 1)
     exchange.take(head('a', 3, { own: 150, foreign: 0 }))
-    expect(exchange.ahead({ own: 100, foreign: 0 }, () => false)).toBeUndefined()
+    expect(exchange.ahead({ own: 100, foreign: 0 }, judging({ mayFollow: false }))).toEqual([])
   })
 
   test('one that is far away is, with any more work, if this node may follow it', () => {
     const isAhead = (own: number, mayFollow: boolean): boolean => {
       const exchange = asking(['a'])
       exchange.take(head('a', 15, { own, foreign: 0 }))
-      return exchange.ahead({ own: 100, foreign: 0 }, () => mayFollow) !== undefined
+      return exchange.ahead({ own: 100, foreign: 0 }, judging({ mayFollow })).length > 0
     }
     expect(isAhead(101, true)).toBe(true)
     expect(isAhead(101, false)).toBe(false)
@@ -391,21 +399,21 @@ describe('catching up', () => {
 
   test('one that is ahead is not joined', () => {
     const exchange = asking(['a', 'b'], 1)
-    exchange.take(head('a', 3, { own: 50, foreign: 0 }))
-    exchange.take(head('b', 4, { own: 30, foreign: 300 }))
-    exchange.ahead({ own: 2, foreign: 0 }, () => true)
+    exchange.take(head('a', 20, { own: 50, foreign: 0 }))
+    exchange.take(head('b', 25, { own: 30, foreign: 300 }))
+    exchange.ahead({ own: 2, foreign: 0 }, judging())
     expect(exchange.isReady).toBe(false)
   })
 
-  test('one that is far away with less work is neither tried nor averaged, unless it does other tasks', () => {
-    const triedOf = (isUnlike: boolean): number => {
+  test('one that is far away and to be left is neither tried nor averaged', () => {
+    const triedOf = (isLeft: boolean): number => {
       const exchange = asking(['a'])
       exchange.take(head('a', 15, { own: 99, foreign: 0 }))
-      const tried = exchange.apart({ own: 100, foreign: 0 }, judging({ isUnlike }))
+      const tried = exchange.apart({ own: 100, foreign: 0 }, judging({ isLeft }))
       expect(exchange.isReady).toBe(false)
       return tried.length
     }
-    expect([triedOf(false), triedOf(true)]).toEqual([0, 1])
+    expect([triedOf(true), triedOf(false)]).toEqual([0, 1])
   })
 })
 

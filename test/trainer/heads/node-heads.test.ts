@@ -128,6 +128,7 @@ function play(
     learnt: () => ({ own: state.own, foreign: 0 }),
     canTry: () => canTry,
     questions: () => 100,
+    chosen: () => [{ name: 'sums', difficulty: 0 }],
     partsOf: () => parts,
     answer,
     record: ({ accuracy: found }) => void state.recorded.push(found),
@@ -377,7 +378,7 @@ describe('a newcomer', () => {
   test.each<[string, Partial<Played>, WeightsMet]>([
     ['did not answer', { isBusy: true }, { outcome: 'not yet', why: 'no answer' }],
     ['has weights that the limit holds back', { isHeld: true }, { outcome: 'not yet', why: 'limit' }],
-    ['is far away with less work behind its weights', { own: 400 }, { outcome: 'not yet', why: 'behind' }],
+    ['has far less work behind its weights', { own: 200 }, { outcome: 'not yet', why: 'behind' }],
   ])('hears that a peer %s, once that has been so for a while', async (_, is, outcome) => {
     const { heads, state, settle, pass } = play({ a: { value: 30, own: 500, ...is } })
     Object.assign(state, { own: 500, version: 60 })
@@ -455,17 +456,29 @@ describe('a peer that has drifted apart, as by other tasks,', () => {
     expect(heads.info()).toMatchObject({ trial: { how: 'caught up', isTaken: true } })
   })
 
-  test('that is no better with more work behind it is not asked for 16 steps, then not for 32', async () => {
-    const peers = { a: { value: 20, own: 1 } }
-    const { heads, state, settle, step } = play(peers, { accuracy: () => 0.4 })
-    await step(2)
-    await heads.exchange()
-    await settle()
+  /** A peer that was averaged, and is far away now. */
+  const drifted = async (own: number, accuracy: () => number) => {
+    const peers = { a: { value: 2.1, own: 0 } }
+    const played = play(peers, { accuracy })
+    await played.step(2)
+    await played.heads.exchange()
+    await played.settle()
+    expect(played.heads.isJoined('a')).toBe(true)
+    peers.a = { value: 20, own }
+    if (own === 0) played.state.own = 1
+    played.state.version += 4
+    await played.heads.exchange()
+    await played.settle()
+    return played
+  }
+
+  test('that is no better with more work behind it is tried after 4 exchanges, then after 8', async () => {
+    const { heads, state, settle } = await drifted(1, () => 0.4)
     const trials = () => state.lines.filter((line) => line.startsWith('refused')).length
     expect(state.lines.at(-1)).toBe(
       'refused weights of 1 peer: held-out 40.0 % → 40.0 %, which may be chance',
     )
-    expect(heads.info()).toMatchObject({ out: [], peers: [] })
+    expect(heads.info()).toMatchObject({ out: [] })
     const seen: number[] = []
     for (let i = 0; i < 14; i++) {
       state.version += 4
@@ -474,6 +487,24 @@ describe('a peer that has drifted apart, as by other tasks,', () => {
       seen.push(trials())
     }
     expect(seen).toEqual([1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3])
+    expect(firstOf(state.weights)).toBeLessThan(5)
+  })
+
+  test('and was never averaged is met in the middle, if it is no better with more work behind it', async () => {
+    const { heads, settle, step } = play({ a: { value: 20, own: 1 } }, { accuracy: () => 0.4 })
+    await step(2)
+    await heads.exchange()
+    await settle()
+    await settle()
+    expect(heads.info()?.trial).toMatchObject({ how: 'merged', isTaken: true })
+  })
+
+  test('is left alone, if there is less work behind it: it will catch up', async () => {
+    const { heads, state } = await drifted(0, () => 0.4)
+    expect(firstOf(state.weights)).toBeLessThan(3)
+    expect(heads.info()).toMatchObject({ out: [] })
+    expect(heads.info()?.trying).toBeUndefined()
+    expect(heads.info()?.trial).toBeUndefined()
   })
 
   test.each([0, 1])(
@@ -490,17 +521,6 @@ describe('a peer that has drifted apart, as by other tasks,', () => {
       expect(heads.info()?.trial).toMatchObject({ how: 'merged', isTaken: true })
     },
   )
-
-  test('is left alone, if there is less work behind it: it will catch up', async () => {
-    const { heads, state, settle, step } = play({ a: { value: 20, own: 0 } })
-    state.own = 1
-    await step(2)
-    await heads.exchange()
-    await settle()
-    expect(firstOf(state.weights)).toBe(2)
-    expect(heads.info()).toMatchObject({ out: [], peers: [] })
-    expect(heads.info()?.trying).toBeUndefined()
-  })
 
   test('is tried in a quarter of the time at most', async () => {
     const accuracy = (): number => {

@@ -27,5 +27,5 @@ test('a checkpoint says how many groups are behind its weights, and later heads 
   restored.restore(partners.save())
   expect(restored.groups(0)).toBe(50)
   restored.joined([head('a', 60)], 2)
-  expect(restored.groups(0)).toBe(60)
+  expect(restored.groups(0)).toBe(80)
 })
