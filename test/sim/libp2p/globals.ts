@@ -1,6 +1,7 @@
 // Time and chance of a whole process, for code that takes them from Node instead of being given them: libp2p's timers,
 // dates and random bytes come from a simulated world until they are put back. What a node sets going belongs to that node,
-// through promises and timers, so a node that dies takes it along, as a process does.
+// through promises and timers, so a node that dies takes it along, as a process does. What belongs to none, such as the rest
+// of an earlier test in this process, gets the real ones.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import crypto from 'node:crypto'
@@ -64,7 +65,10 @@ export function replaceGlobals(world: World): () => void {
       next()
       return () => cancel()
     })
-  const clear = (timer?: unknown): void => void (timer instanceof Timer && timer.close())
+  const clearing =
+    (real: (timer?: never) => void) =>
+    (timer?: unknown): void =>
+      timer instanceof Timer ? timer.close() : real(timer as never)
   /** By length, since a library may keep bytes for later, or still have some of an earlier simulation. */
   const streams = new Map<number, Random>()
   const bytes = (length: number): Uint8Array => {
@@ -90,16 +94,21 @@ export function replaceGlobals(world: World): () => void {
   }
   const undo = [
     ...replaced(globalThis, {
-      ...{ setTimeout: once, setInterval: repeated, setImmediate: (run: () => void) => once(run) },
-      ...{ clearTimeout: clear, clearInterval: clear, clearImmediate: clear, Date: VirtualDate },
+      setTimeout: ofNode(once, setTimeout),
+      setInterval: ofNode(repeated, setInterval),
+      setImmediate: ofNode((run: () => void) => once(run), setImmediate),
+      ...{ clearTimeout: clearing(clearTimeout), clearInterval: clearing(clearInterval) },
+      ...{ clearImmediate: clearing(clearImmediate), Date: VirtualDate },
     }),
     ...replaced(performance, { now: () => world.time }),
-    ...replaced(Math, { random: world.random('Math').next }),
-    ...replaced(AbortSignal, { timeout }),
-    ...replaced(crypto.webcrypto, { getRandomValues: fill }),
+    ...replaced(Math, { random: ofNode(world.random('Math').next, Math.random) }),
+    ...replaced(AbortSignal, { timeout: ofNode(timeout, AbortSignal.timeout.bind(AbortSignal)) }),
+    ...replaced(crypto.webcrypto, {
+      getRandomValues: ofNode(fill, crypto.webcrypto.getRandomValues.bind(crypto.webcrypto)),
+    }),
     ...replaced(crypto, {
-      randomBytes: (count: number) => Buffer.from(bytes(count)),
-      randomUUID: () => Buffer.from(bytes(16)).toString('hex'),
+      randomBytes: ofNode((count: number) => Buffer.from(bytes(count)), crypto.randomBytes),
+      randomUUID: ofNode(() => Buffer.from(bytes(16)).toString('hex'), crypto.randomUUID),
     }),
   ]
   syncBuiltinESMExports()
@@ -107,6 +116,11 @@ export function replaceGlobals(world: World): () => void {
     for (const back of undo) back()
     syncBuiltinESMExports()
   }
+}
+
+/** The simulated one where a node calls it, else the real one. */
+function ofNode(simulated: (...args: never[]) => unknown, real: (...args: never[]) => unknown) {
+  return (...args: never[]) => (lives.getStore() === undefined ? real : simulated)(...args)
 }
 
 function replaced(of: object, by: Record<string, unknown>): (() => void)[] {
