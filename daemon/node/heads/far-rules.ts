@@ -34,8 +34,8 @@ export function createFarRules({
     isSuspect: probation.isSuspect,
     mayFollow: (head) => !probation.isSuspect(head.author) && !isPaused(head.author) && !isUnlike(head),
     isLeft(head) {
-      if (isUnlike(head) || !partners.isKnown(head.author)) return false
-      if (!isPaused(head.author)) return hasMore(learnt(), head)
+      if (isUnlike(head)) return false
+      if (!isPaused(head.author)) return partners.isKnown(head.author) && hasMore(learnt(), head)
       // After the pause, it may be better as it is.
       forget(head.author)
       return true

@@ -248,9 +248,9 @@ function createOutcomes(
         return
       }
       const [peer] = peers as [string]
-      if (one.must === 'rise') following.missed(peer, parts.exchanges())
+      const isMissedAgain = one.must === 'rise' && following.missed(peer, parts.exchanges())
       // Nodes that were trained apart are met in the middle.
-      if (one.must === 'hold' || !partners.isKnown(peer)) await merge(heads)
+      if (one.must === 'hold' || (isMissedAgain && !partners.isKnown(peer))) await merge(heads)
       else parts.forget(peer)
     },
   }

@@ -5,8 +5,11 @@
 export interface Following {
   /** Its weights were no better a moment ago. `exchanges`: of this node, so far. */
   isPaused(peer: string, exchanges: number): boolean
-  /** Its weights were no better: for 4 exchanges from this one on, the next time for 8, and so on to 64. */
-  missed(peer: string, exchanges: number): void
+  /**
+   * Its weights were no better: for 4 exchanges from this one on, the next time for 8, and so on to 64. Whether it was so the
+   * last time.
+   */
+  missed(peer: string, exchanges: number): boolean
   /** The node stands where the peer stands, or the user wants it. */
   pardon(peer: string): void
 }
@@ -19,10 +22,12 @@ export function createFollowing(): Following {
   return {
     isPaused: (peer, exchanges) => exchanges < (paused.get(peer)?.until ?? 0),
     missed(peer, exchanges) {
-      const pause = Math.min(LONGEST, 2 * (paused.get(peer)?.pause ?? FIRST / 2))
+      const had = paused.get(peer)
+      const pause = Math.min(LONGEST, had ? 2 * had.pause : FIRST)
       paused.delete(peer)
       paused.set(peer, { until: exchanges + pause, pause })
       if (paused.size > MAX_REMEMBERED) paused.delete(paused.keys().next().value!)
+      return had !== undefined
     },
     pardon: (peer) => void paused.delete(peer),
   }

@@ -490,11 +490,17 @@ describe('a peer that has drifted apart, as by other tasks,', () => {
     expect(firstOf(state.weights)).toBeLessThan(5)
   })
 
-  test('and was never averaged is met in the middle, if it is no better with more work behind it', async () => {
-    const { heads, settle, step } = play({ a: { value: 20, own: 1 } }, { accuracy: () => 0.4 })
+  test('and was never averaged is met in the middle, if it is no better twice with more work behind it', async () => {
+    const { heads, state, settle, step } = play({ a: { value: 20, own: 1 } }, { accuracy: () => 0.4 })
     await step(2)
     await heads.exchange()
     await settle()
+    expect(heads.info()?.trying).toBeUndefined()
+    for (let i = 0; i < 4; i++) {
+      state.version += 4
+      await heads.exchange()
+      await settle()
+    }
     await settle()
     expect(heads.info()?.trial).toMatchObject({ how: 'merged', isTaken: true })
   })
