@@ -15,7 +15,7 @@ export interface MixedOptions {
   isApart?: boolean
 }
 
-/** Rounds, batches and held-out questions as many as a daemon has by default, since trials cost by them. */
+/** As a daemon's held-out questions of a task, and half of its round and batch by default: trials cost by these. */
 const settings = {
   ...config,
   rollout: { ...config.rollout, group_size: 8, groups_per_round: 8 },

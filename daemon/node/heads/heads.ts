@@ -19,6 +19,7 @@ import {
   type Learnt,
   STEPS_BETWEEN_HEADS,
 } from '../../trainer/heads/exchange.ts'
+import { createFarRules } from '../../trainer/heads/far-rules.ts'
 import { createFollowing } from '../../trainer/heads/following.ts'
 import type { AddedHead, AuditedWeights } from '../../trainer/heads/join.ts'
 import { createPartners, type Partner } from '../../trainer/heads/partners.ts'
@@ -28,7 +29,6 @@ import { layoutOf, toVector, toWeights, type Vector } from '../../trainer/heads/
 import { createHeadWatch } from '../../trainer/heads/watch.ts'
 import type { NodeAudits } from '../audits/audits.ts'
 import { type AskingParts, createAsking } from './asking.ts'
-import { createFarRules } from './far-rules.ts'
 import { createMeeting } from './meeting.ts'
 import { createReaders } from './readers.ts'
 import { createTrials, type TrialParts } from './trials.ts'
@@ -182,9 +182,12 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     await parts.audits?.made({ bytes, weights: present })
     // Teachers need not be as fresh, and come after the heads that are averaged, whose bytes count as well.
     const asksTeachers = parts.mayTeach() && exchanges % TEACHERS_EVERY === 0
+    // After its pause, the same head may be better than this node's weights.
+    const trusted = asking.trusted()
+    for (const peer of trusted) if (following.isPaused(peer, exchanges)) asking.forget(peer)
     exchanges++
     isHurried = false
-    const peers = exchange.ask(asking.trusted().filter(trials.mayAsk), present)
+    const peers = exchange.ask(trusted.filter(trials.mayAsk), present)
     if (peers.length > 0) tellLimit()
     void asking.all(peers, exchange).finally(() => {
       if (!exchange.isReady) meeting.tell()
@@ -203,7 +206,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   }
 
   const rules = createFarRules({
-    ...{ chosen: parts.chosen, partners, probation, forget: asking.forget, learnt: () => behind() },
+    ...{ partners, probation, chosen: parts.chosen, learnt: () => behind() },
     isPaused: (peer) => following.isPaused(peer, exchanges),
   })
   const takeWhatCame = async (): Promise<Vector | undefined> => {

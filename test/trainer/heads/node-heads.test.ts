@@ -447,7 +447,7 @@ describe('a peer that has drifted apart, as by other tasks,', () => {
     expect(state.receipts).toMatchObject([{ author: 'a', hash: 'a 20' }])
   })
 
-  test('is stood where it stands, if there is more work behind it', async () => {
+  test('takes the place of own weights, if there is more work behind it and it answers better', async () => {
     const { heads, state, settle, step } = play({ a: { value: 20, own: 1 } })
     await step(2)
     await heads.exchange()
