@@ -17,16 +17,34 @@ export function pack(vector: Vector): Uint8Array<ArrayBuffer> {
   const packed = new Uint8Array(packedSize(vector.length))
   const scales = new DataView(packed.buffer, 0, 4 * blocks)
   const bytes = new Int8Array(packed.buffer, 4 * blocks)
-  for (let block = 0; block < blocks; block++) {
-    const [from, to] = [block * BLOCK, Math.min(vector.length, (block + 1) * BLOCK)]
-    let largest = 0
-    for (let i = from; i < to; i++) largest = Math.max(largest, Math.abs(vector[i]!))
-    scales.setFloat32(4 * block, largest, true)
-    const factor = largest > 0 ? STEPS / Math.fround(largest) : 0
-    for (let i = from; i < to; i++)
-      bytes[i] = Math.max(-STEPS, Math.min(STEPS, Math.round(vector[i]! * factor)))
-  }
+  for (let block = 0; block < blocks; block++)
+    scales.setFloat32(4 * block, packBlock(vector, bytes, block), true)
   return packed
+}
+
+// Functions of one block, because a loop over all would be compiled each time (../../engine/parts.ts).
+
+/** Returns the block's scale. */
+function packBlock(vector: Vector, bytes: Int8Array, block: number): number {
+  const from = block * BLOCK
+  const to = Math.min(vector.length, from + BLOCK)
+  let largest = 0
+  for (let i = from; i < to; i++) largest = Math.max(largest, Math.abs(vector[i]!))
+  const factor = largest > 0 ? STEPS / largest : 0
+  for (let i = from; i < to; i++) bytes[i] = Math.round(vector[i]! * factor)
+  return largest
+}
+
+/** False for a byte that `packBlock` does not make, and where a sum is not finite. */
+function isAdded(vector: Vector, bytes: Int8Array, block: number, scale: number, sign: number): boolean {
+  const from = block * BLOCK
+  const to = Math.min(vector.length, from + BLOCK)
+  for (let i = from; i < to; i++) {
+    if (bytes[i]! < -STEPS) return false
+    vector[i]! += sign * Math.fround(scale * bytes[i]!)
+    if (!(Math.abs(vector[i]!) < Number.POSITIVE_INFINITY)) return false
+  }
+  return true
 }
 
 /** All values are finite. Undefined if the bytes are not a packed vector of so many values, as `pack` makes it. */
@@ -63,12 +81,7 @@ function added(vector: Vector, packed: Uint8Array, sign = 1): Vector | undefined
   for (let block = 0; block < blocks; block++) {
     const scale = scales.getFloat32(4 * block, true) / STEPS
     if (!(scale >= 0 && scale < Number.POSITIVE_INFINITY)) return undefined
-    const to = Math.min(vector.length, (block + 1) * BLOCK)
-    for (let i = block * BLOCK; i < to; i++) {
-      if (bytes[i]! < -STEPS) return undefined
-      vector[i]! += sign * Math.fround(scale * bytes[i]!)
-      if (!(Math.abs(vector[i]!) < Number.POSITIVE_INFINITY)) return undefined
-    }
+    if (!isAdded(vector, bytes, block, scale, sign)) return undefined
   }
   return vector
 }

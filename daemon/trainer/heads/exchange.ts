@@ -10,7 +10,7 @@ import { packedSize, packOff, unpackBeside } from './blocks.ts'
 import { type AddedHead, type AuditedWeights, type ComparedHead, join } from './join.ts'
 import { createMembers } from './members.ts'
 import { createPace } from './pace.ts'
-import { distance, type Layout, norm, type Vector } from './vector.ts'
+import { addDifference, distance, type Layout, norm, type Vector } from './vector.ts'
 
 export interface HeadExchangeOptions {
   layout: Layout
@@ -314,6 +314,6 @@ export function isAhead(one: Learnt, other: Learnt): boolean {
 
 /** Packs how far the weights are from the origin, with what rounding has lost so far, and keeps what it loses now. */
 export function packBeside(weights: Vector, origin: Vector, lost: Vector): Uint8Array<ArrayBuffer> {
-  for (let i = 0; i < lost.length; i++) lost[i] = weights[i]! - origin[i]! + lost[i]!
+  addDifference(lost, 1, weights, origin)
   return packOff(lost)
 }

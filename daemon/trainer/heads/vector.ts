@@ -1,6 +1,7 @@
 // The trained tensors as one vector, in the order of their names: what heads are joined and packed as.
 
 import { type DecoderSpec, trainableShapes } from '../../engine/decoder.ts'
+import { inParts, sumOfParts } from '../../engine/parts.ts'
 import type { Weights } from '../../engine/weights.ts'
 
 export type Vector = Float32Array
@@ -36,19 +37,34 @@ export function toWeights({ tensors }: Layout, vector: Vector): Weights {
 
 /** 2-norm of a - b. */
 export function distance(a: Vector, b: Vector): number {
+  return Math.sqrt(sumOfParts(a.length, (from, to) => squaredDistance(a, b, from, to)))
+}
+
+function squaredDistance(a: Vector, b: Vector, from: number, to: number): number {
   let sum = 0
-  for (let i = 0; i < a.length; i++) sum += (a[i]! - b[i]!) ** 2
-  return Math.sqrt(sum)
+  for (let i = from; i < to; i++) {
+    const apart = a[i]! - b[i]!
+    sum += apart * apart
+  }
+  return sum
 }
 
 /** 2-norm. */
 export function norm(a: Vector): number {
+  return Math.sqrt(sumOfParts(a.length, (from, to) => squaredNorm(a, from, to)))
+}
+
+function squaredNorm(a: Vector, from: number, to: number): number {
   let sum = 0
-  for (let i = 0; i < a.length; i++) sum += a[i]! ** 2
-  return Math.sqrt(sum)
+  for (let i = from; i < to; i++) sum += a[i]! * a[i]!
+  return sum
 }
 
 /** into += factor · (a - b) */
 export function addDifference(into: Vector, factor: number, a: Vector, b: Vector): void {
-  for (let i = 0; i < into.length; i++) into[i]! += factor * (a[i]! - b[i]!)
+  inParts(into.length, (from, to) => addPart(into, factor, a, b, from, to))
+}
+
+function addPart(into: Vector, factor: number, a: Vector, b: Vector, from: number, to: number): void {
+  for (let i = from; i < to; i++) into[i]! += factor * (a[i]! - b[i]!)
 }

@@ -6,20 +6,28 @@
 // the weights is needed. Sums are in double precision.
 
 import type { OptimizerOptions } from '../../engine.ts'
+import { inParts, sumOfParts } from '../../parts.ts'
 import type { AdamWTensors } from '../../tensor-core.ts'
 import type { Arena, Layout } from './arena.ts'
 
 /** Squared 2-norm, rounded to single precision as on a device: not finite if an element or its square is not. */
 export function squaredNorm({ flat }: Arena): number {
-  // Four separate sums, because each addition would wait for the one before. An arena's length is a multiple of 16.
-  let [a, b, c, d] = [0, 0, 0, 0]
-  for (let i = 0; i < flat.length; i += 4) {
+  return Math.fround(sumOfParts(flat.length, (from, to) => sumOfSquares(flat, from, to)))
+}
+
+function sumOfSquares(flat: Arena['flat'], from: number, to: number): number {
+  // Four separate sums, because each addition would wait for the one before. Parts, as arenas, are multiples of 16.
+  let a = 0
+  let b = 0
+  let c = 0
+  let d = 0
+  for (let i = from; i < to; i += 4) {
     a += flat[i]! * flat[i]!
     b += flat[i + 1]! * flat[i + 1]!
     c += flat[i + 2]! * flat[i + 2]!
     d += flat[i + 3]! * flat[i + 3]!
   }
-  return Math.fround(a + b + c + d)
+  return a + b + c + d
 }
 
 /** One update, number `step` (from 1). `norm` is the gradient's 2-norm. */
@@ -37,18 +45,39 @@ export function applyAdamW(
   // The moments start at zero; these undo their bias.
   const rate = learningRate / (1 - beta1 ** step)
   const secondScale = 1 / Math.sqrt(1 - beta2 ** step)
-  const [w, g] = [tensors.weights.flat, tensors.gradient.flat]
-  const [m, v] = [tensors.first.flat, tensors.second.flat]
-  const update = (from: number, to: number, decay: number): void => {
-    for (let i = from; i < to; i++) {
-      const slope = g[i]! * scale
-      const first = m[i]! + (slope - m[i]!) * keepFirst
-      const second = v[i]! + (slope * slope - v[i]!) * keepSecond
-      m[i] = first
-      v[i] = second
-      w[i] = w[i]! * decay - (first * rate) / (Math.sqrt(second) * secondScale + epsilon)
-    }
+  const numbers = { scale, keepFirst, keepSecond, rate, secondScale, epsilon }
+  const decay = 1 - learningRate * weightDecay
+  const { decayed, size } = layout
+  inParts(decayed, (from, to) => update(tensors, { ...numbers, decay }, from, to))
+  inParts(size - decayed, (from, to) =>
+    update(tensors, { ...numbers, decay: 1 }, decayed + from, decayed + to),
+  )
+}
+
+interface UpdateNumbers {
+  /** Of the gradient. */
+  scale: number
+  keepFirst: number
+  keepSecond: number
+  rate: number
+  secondScale: number
+  epsilon: number
+  /** Of the weights. */
+  decay: number
+}
+
+function update(tensors: AdamWTensors<Arena>, numbers: UpdateNumbers, from: number, to: number): void {
+  const { scale, keepFirst, keepSecond, rate, secondScale, epsilon, decay } = numbers
+  const w = tensors.weights.flat
+  const g = tensors.gradient.flat
+  const m = tensors.first.flat
+  const v = tensors.second.flat
+  for (let i = from; i < to; i++) {
+    const slope = g[i]! * scale
+    const first = m[i]! + (slope - m[i]!) * keepFirst
+    const second = v[i]! + (slope * slope - v[i]!) * keepSecond
+    m[i] = first
+    v[i] = second
+    w[i] = w[i]! * decay - (first * rate) / (Math.sqrt(second) * secondScale + epsilon)
   }
-  update(0, layout.decayed, 1 - learningRate * weightDecay)
-  update(layout.decayed, layout.size, 1)
 }
