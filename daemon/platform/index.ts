@@ -1,7 +1,7 @@
 // What differs between operating systems, in one place: the rest of the daemon asks here instead of naming a system.
 
 export { keepCompiled, saveCompiled } from './compiled.ts'
-export { LEAN_FLAGS, LEAN_MALLOC, leanStart, SCREEN_FLAGS } from './lean.ts'
+export { LEAN_MALLOC, leanFlags, leanStart, SCREEN_FLAGS } from './lean.ts'
 export { processorTime } from './processors.ts'
 export { obeyProxy } from './proxy.ts'
 export { checkSupported, type System, thisSystem } from './support.ts'

@@ -19,21 +19,30 @@ export const LEAN_MALLOC = {
  * memory pages, because V8 loses track of those and ends the process ("Check failed: jit_page.has_value()") where
  * WebAssembly and worker threads meet, on processors that have such keys (nodejs/node 64500; seen once here).
  */
-export const LEAN_FLAGS = [
-  '--max-semi-space-size=8',
-  '--no-memory-reducer',
-  '--no-memory-protection-keys',
-] as const
+const FLAGS = ['--max-semi-space-size=8', '--no-memory-reducer', '--no-memory-protection-keys']
+/**
+ * By default V8 marks the whole heap for each 64 MB of arrays, and peers' weights are such arrays. Counted together with the
+ * heap, they make eight nodes that average take 0.100 instead of 0.120 processor seconds a group (once).
+ */
+const WITH_ARRAYS = '--external-memory-accounted-in-global-limit'
+/** Releases of Node.js that know it; others do not start with it. */
+const KNOW_ARRAYS = ['24', '25', '26']
+
+/** For this version of Node.js. */
+export function leanFlags(version: string): string[] {
+  return [...FLAGS, ...(KNOW_ARRAYS.includes(version.split('.')[0]!) ? [WITH_ARRAYS] : [])]
+}
 
 /** A young generation of 16 MB from the start: a picture's garbage then seldom outlives it and is not copied. */
 export const SCREEN_FLAGS = ['--min-semi-space-size=16', '--max-semi-space-size=16'] as const
 
 export interface Start {
-  /** These four are as in `process`. */
+  /** These are as in `process`. */
   platform: string
   env: Readonly<Record<string, string | undefined>>
   execArgv: readonly string[]
   argv: readonly string[]
+  versions: { readonly node: string }
 }
 
 /** Commands that may run a node in this process. */
@@ -46,13 +55,17 @@ export function leanStart({
   env,
   execArgv,
   argv,
+  versions,
 }: Start): { argv: string[]; env: Record<string, string | undefined> } | undefined {
   // The process would lose its IPC channel to its parent.
   if (platform !== 'linux' || env.NODE_CHANNEL_FD !== undefined) return undefined
   const [node = '', ...script] = argv
   if (argv.some((word) => NODE_COMMANDS.includes(word))) {
     if (Object.keys(LEAN_MALLOC).every((name) => env[name] !== undefined)) return undefined
-    return { argv: [node, ...LEAN_FLAGS, ...execArgv, ...script], env: { ...LEAN_MALLOC, ...env } }
+    return {
+      argv: [node, ...leanFlags(versions.node), ...execArgv, ...script],
+      env: { ...LEAN_MALLOC, ...env },
+    }
   }
   if (!argv.includes(SCREEN_COMMAND) || execArgv.some((flag) => flag.includes('semi-space'))) return undefined
   return { argv: [node, ...SCREEN_FLAGS, ...execArgv, ...script], env: { ...env } }

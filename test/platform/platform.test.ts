@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -8,8 +9,8 @@ import { listenOwnerOnly } from '../../daemon/control/api/socket.ts'
 import {
   checkSupported,
   isOpenToOthers,
-  LEAN_FLAGS,
   LEAN_MALLOC,
+  leanFlags,
   leanStart,
   SCREEN_FLAGS,
   syncFolder,
@@ -104,9 +105,17 @@ test('a node starts again once, with settings for little memory, and keeps what 
     env: { HOME: '/home/ada', MALLOC_TRIM_THRESHOLD_: '4' },
     execArgv: ['--import', 'tsx'],
     argv: ['/bin/node', 'waggle.ts', 'up'],
+    versions: process.versions,
   }
   const lean = leanStart(start)!
-  expect(lean.argv).toEqual(['/bin/node', ...LEAN_FLAGS, '--import', 'tsx', 'waggle.ts', 'up'])
+  expect(lean.argv).toEqual([
+    '/bin/node',
+    ...leanFlags(process.versions.node),
+    '--import',
+    'tsx',
+    'waggle.ts',
+    'up',
+  ])
   expect(lean.env).toEqual({ ...LEAN_MALLOC, ...start.env })
   expect(leanStart({ ...start, env: lean.env })).toBeUndefined()
   expect(leanStart({ ...start, platform: 'darwin' })).toBeUndefined()
@@ -114,8 +123,23 @@ test('a node starts again once, with settings for little memory, and keeps what 
   expect(leanStart({ ...start, env: { NODE_CHANNEL_FD: '3' } })).toBeUndefined()
 })
 
+test('this Node.js starts with the settings of a node', () => {
+  execFileSync(process.execPath, [...leanFlags(process.versions.node), '--eval', ''])
+})
+
+test('a Node.js that would not start with a setting does not get it', () => {
+  const added = leanFlags('24.21.0').filter((flag) => !leanFlags('22.19.0').includes(flag))
+  expect(added).toEqual(['--external-memory-accounted-in-global-limit'])
+})
+
 test('the screen starts once more with a larger young generation, and not a third time', () => {
-  const start = { platform: 'linux', env: {}, execArgv: [], argv: ['/bin/node', 'waggle.ts', 'top'] }
+  const start = {
+    platform: 'linux',
+    env: {},
+    execArgv: [],
+    argv: ['/bin/node', 'waggle.ts', 'top'],
+    versions: process.versions,
+  }
   const { argv, env } = leanStart(start)!
   expect(argv).toEqual(['/bin/node', ...SCREEN_FLAGS, 'waggle.ts', 'top'])
   expect(leanStart({ ...start, env, execArgv: [...SCREEN_FLAGS] })).toBeUndefined()

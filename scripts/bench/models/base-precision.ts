@@ -27,7 +27,7 @@ import { emptyBlocks, emptyHalves } from '../../../daemon/engine/stored/quantize
 import { type BaseWeights, bytesOf, isStored } from '../../../daemon/engine/stored/stored.ts'
 import { ADAMW } from '../../../daemon/engine/trainer.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
-import { LEAN_FLAGS, LEAN_MALLOC } from '../../../daemon/platform/index.ts'
+import { LEAN_MALLOC, leanFlags } from '../../../daemon/platform/index.ts'
 import type { BaseBytes } from '../../../daemon/policy/files/base-weights.ts'
 import { openPolicy } from '../../../daemon/policy/live-policy.ts'
 import { estimateMemory, type MemoryPlan, planMemory } from '../../../daemon/policy/memory-plan/index.ts'
@@ -103,7 +103,7 @@ for (const name of Object.keys(SHAPES)) {
   if (flags.only && !flags.only.split(',').includes(name)) continue
   for (const precision of flags.precisions.split(',')) {
     const own = [...process.argv.slice(2), '--child', `${name},${precision}`]
-    const script = [...LEAN_FLAGS, fileURLToPath(import.meta.url), ...own]
+    const script = [...leanFlags(process.versions.node), fileURLToPath(import.meta.url), ...own]
     const done = spawnSync(process.execPath, script, {
       encoding: 'utf8',
       env: { ...LEAN_MALLOC, ...process.env },

@@ -18,7 +18,7 @@ import { createOnnxEngine } from '../../../daemon/engine/onnx/index.ts'
 import { ADAMW, GRADIENT } from '../../../daemon/engine/trainer.ts'
 import type { Weights } from '../../../daemon/engine/weights.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
-import { LEAN_FLAGS, LEAN_MALLOC } from '../../../daemon/platform/index.ts'
+import { LEAN_MALLOC, leanFlags } from '../../../daemon/platform/index.ts'
 import { openPolicy } from '../../../daemon/policy/live-policy.ts'
 import { estimateMemory, type Work } from '../../../daemon/policy/memory-plan/estimate.ts'
 import type { Model } from '../../../daemon/policy/model.ts'
@@ -87,10 +87,14 @@ for (const size of Object.keys(SIZES)) {
     const name = `${size}-${method}`
     if (values.only && values.only !== name) continue
     const script = fileURLToPath(import.meta.url)
-    const done = spawnSync(process.execPath, [...LEAN_FLAGS, '--import', 'tsx', script, '--child', name], {
-      encoding: 'utf8',
-      env: { ...LEAN_MALLOC, ...process.env },
-    })
+    const done = spawnSync(
+      process.execPath,
+      [...leanFlags(process.versions.node), '--import', 'tsx', script, '--child', name],
+      {
+        encoding: 'utf8',
+        env: { ...LEAN_MALLOC, ...process.env },
+      },
+    )
     if (done.status !== 0) throw new Error(`${name}: ${done.stderr}`)
     const { peak } = JSON.parse(done.stdout) as { peak: number }
     const { spec, work } = caseOf(name)
