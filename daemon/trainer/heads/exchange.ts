@@ -136,6 +136,12 @@ export const STEPS_BETWEEN_HEADS = 4
  * late, and within 2.2 among eight daemons, in one run each (docs/results/simulation.md).
  */
 const FARTHEST = 3
+/**
+ * A head counts at most like one so many times as far away as own steps lead. Honest ones of eight daemons come from 1.4 to 1.9
+ * (one run). Shortened to once, they no longer held each other together: after 30 steps most were too far away, and what the
+ * nodes had learnt was lost again.
+ */
+const LONGEST = 2
 /** No training makes weights so many times as long. A trial of them would cost this node, and not their sender. */
 const ABSURD = 100
 /** One node is far ahead of another if it has so many times the other's groups behind it, and some more. */
@@ -241,8 +247,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
         ...strangers.map((one) => ({ ...one, own: 0, weights: () => one.weights })),
       ]
       const nodes = 1 + members.count(version) + Math.min(1, strangers.length)
-      // A head counts at most like one as far away as own steps lead, so that peers together move a node no farther than those.
-      const joined = join(weights, all, { nodes, farthest: pace.reach })
+      const joined = join(weights, all, { nodes, farthest: LONGEST * pace.reach })
       contents.close()
       pace.joined({ before: weights, after: joined.weights })
       return toldOf(all, joined, FARTHEST * pace.reach)

@@ -71,10 +71,10 @@ describe('when', () => {
     const { weights } = joined(exchange, 1.001, 1)
     exchange.make({ version: 1, weights })
     expect([2, 3, 4, 5].filter(exchange.isDue)).toEqual([5])
-    // Four steps like the first lead 0.004 far, and a head counts as one so far away, shared by three nodes.
+    // Four steps like the first lead 0.004 far, and a head counts as one twice so far away, shared by three nodes.
     exchange.ask(['b'], weights)
     exchange.take(head('b', 5))
-    close(joined(exchange, 1.002, 2).weights, 1.002 + 0.004 / 3)
+    close(joined(exchange, 1.002, 2).weights, 1.002 + 0.008 / 3)
   })
 
   test('a head can be joined without waiting for other peers', () => {
@@ -102,11 +102,11 @@ describe('joining', () => {
     const exchange = create()
     exchange.make({ version: 0, weights: at(1) })
     exchange.ask(['a', 'b'], at(1))
-    // Four steps at 1e-3 lead each of four values 4e-3 away, and a head counts as one so far away.
+    // Four steps at 1e-3 lead each of four values 4e-3 away, and a head counts as one twice so far away.
     exchange.take(head('a', 1.004))
     exchange.take(head('b', 5))
     const { weights, heads } = joined(exchange, 1, 0)
-    close(weights, 1 + (0.004 + 0.004) / 3)
+    close(weights, 1 + (0.004 + 0.008) / 3)
     expect(heads.map(({ isClipped }) => isClipped)).toEqual([false, true])
   })
 
@@ -150,11 +150,17 @@ describe('joining', () => {
     close(joined(exchange, 2, 100).weights, 3.5)
   })
 
+  test('a head twice as far away as own steps lead counts whole, as those of nodes that learn together do', () => {
+    const exchange = asking()
+    exchange.take(head('a', 9.9))
+    close(joined(exchange).weights, 2 + 7.9 / 2)
+  })
+
   test('a head that is far away moves a node at most as far as its own steps', () => {
     const exchange = asking()
     exchange.take(head('a', 101))
     const { weights, heads } = joined(exchange)
-    close(weights, 2 + 4 / 2)
+    close(weights, 2 + 8 / 2)
     expect(heads).toMatchObject([{ author: 'a', isClipped: true }])
   })
 
@@ -165,7 +171,7 @@ describe('joining', () => {
     exchange.ask(['a'], at(1.25))
     exchange.take(head('a', 101))
     expect(exchange.apart({ own: 8, foreign: 0 }, judging())).toEqual([])
-    close(joined(exchange, 1.25, 1).weights, 1.25 + 1 / 2)
+    close(joined(exchange, 1.25, 1).weights, 1.25 + 2 / 2)
   })
 
   test('a member whose head is suddenly far away is tried, and those that are near are joined', () => {
@@ -264,7 +270,7 @@ describe('after a long time alone', () => {
     const exchange = alone()
     exchange.take(head('a', 2))
     // Four of the 900 steps that lead from 2 to 92 lead 0.4 far.
-    close(joined(exchange, 92, 904).weights, 92 - 0.4 / 2)
+    close(joined(exchange, 92, 904).weights, 92 - 0.8 / 2)
   })
 })
 

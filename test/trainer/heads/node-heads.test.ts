@@ -612,7 +612,7 @@ describe('a node without questions to try weights on', () => {
     await step(2)
     await heads.exchange()
     await settle()
-    expect(firstOf(state.weights)).toBeCloseTo(2 + 1 / 2, 3)
+    expect(firstOf(state.weights)).toBeCloseTo(2 + 2 / 2, 3)
   })
 
   test('takes no weights of a peer that did harm, however long ago', async () => {
