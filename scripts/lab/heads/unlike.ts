@@ -5,7 +5,6 @@
 //   apart       each learns for itself. At every look, what one average of all three would be is looked at as well
 //   split       weights are averaged after each round of eight prompts in four steps, as in lab:heads
 //   supervised  each is made by --steps supervised steps on worked answers to its task; one average, no rollouts
-//   distilled   a node begins as that average, and all three teach it their tasks, as the plugin `teachers` has it by default
 // A node takes an average if its own task keeps what it had, by the rule of the daemon's trials.
 
 import { randomStream } from '../../../daemon/host/random.ts'
@@ -16,10 +15,9 @@ import { TASKS } from '../../../daemon/wiring/built-in.ts'
 import { HELD_OUT_SEED } from '../../../protocol/train/index.ts'
 import { answerIn } from '../../default-model/corpus.ts'
 import { runExperiment } from '../frame/experiment.ts'
-import type { Meter } from '../frame/meter.ts'
 import { markdown, mean, show, summary } from '../frame/statistics.ts'
 import { createLocalEngine } from '../nodes/engine.ts'
-import { createNode, DEFAULT_CORRECTIONS, type ExperimentNode } from '../nodes/node.ts'
+import type { ExperimentNode } from '../nodes/node.ts'
 import { loadStart } from '../nodes/start.ts'
 import { supervise } from '../nodes/supervise.ts'
 import { createHeadSwarm } from './swarm.ts'
@@ -34,8 +32,6 @@ interface UnlikeLook {
   merged?: number[]
   /** By node: whether it takes the average. */
   taken?: boolean[]
-  /** By task, of the node that began as the average. */
-  distilled?: number[]
 }
 
 const { model } = await loadStart('three-tasks')
@@ -45,15 +41,13 @@ const tasks = [
   { name: 'fraction_simplification', difficulty: 1 },
 ]
 const layout = layoutOf(model.spec)
-/** Of the specialists that teach. */
-const SUPERVISED_RATE = 1e-3
 
 await runExperiment<string, { looks: UnlikeLook[] }>({
   question:
     'Three nodes with a task each: does each come to 80 % of every specialist, and keep 90 % of its own task?',
   defaults: {
     arms: 'supervised,split,apart',
-    rates: 'apart=1e-4,split=2.4e-4,supervised=1e-3,distilled=1e-4',
+    rates: 'apart=1e-4,split=2.4e-4,supervised=1e-3',
     seeds: '1,2,3',
     out: 'docs/results/unlike-heads.jsonl',
   },
@@ -70,8 +64,8 @@ await runExperiment<string, { looks: UnlikeLook[] }>({
     steps: Number(steps),
   }),
   arm(name) {
-    const arms = ['apart', 'split', 'supervised', 'distilled']
-    if (!arms.includes(name)) throw new Error(`no arm "${name}"; there are ${arms.join(', ')}`)
+    if (!['apart', 'split', 'supervised'].includes(name))
+      throw new Error(`no arm "${name}"; there are apart, split, supervised`)
     return name
   },
 
@@ -94,16 +88,12 @@ await runExperiment<string, { looks: UnlikeLook[] }>({
       looks.push({ sampledTokens: sampledTokens(), processorSeconds: spent, ...seen })
     }
     await look()
-    if (arm === 'supervised' || arm === 'distilled') {
-      const startRate = arm === 'supervised' ? rate : SUPERVISED_RATE
+    if (arm === 'supervised') {
       for (const [i, node] of nodes.entries())
         await meter.part('supervised', () =>
-          specialise(node, { task: tasks[i]!, seed, rate: startRate, steps: Number(values.steps) }),
+          specialise(node, { task: tasks[i]!, seed, rate, steps: Number(values.steps) }),
         )
       await look()
-      if (arm === 'distilled')
-        for await (const one of distil(nodes, { seed, rate, tokens, count, prompts }, meter))
-          looks.push({ ...looks.at(-1)!, ...one })
       return { looks }
     }
     while (sampledTokens() < tokens) {
@@ -146,14 +136,6 @@ await runExperiment<string, { looks: UnlikeLook[] }>({
                 ),
               ]
             : []),
-          ...(last.every(({ distilled }) => distilled)
-            ? [
-                row(
-                  'taught by all',
-                  tasks.map((_, t) => share(last.map(({ distilled }) => distilled![t]!))),
-                ),
-              ]
-            : []),
         ]
       }),
     )
@@ -182,37 +164,6 @@ async function lookAt(
     merged: average.map(({ accuracy }) => accuracy),
     taken: seen.map((one, i) => judge([one[i]!], [average[i]!]).isTaken),
   }
-}
-
-/** A node that begins as the average of specialists, which teach it all tasks; looked at `count` times. */
-async function* distil(
-  nodes: readonly ExperimentNode[],
-  options: { seed: number; rate: number; tokens: number; count: number; prompts: number },
-  meter: Meter,
-): AsyncGenerator<Pick<UnlikeLook, 'sampledTokens' | 'processorSeconds' | 'distilled'>> {
-  const weights = await Promise.all(nodes.map(({ policy }) => policy.trainer.weights()))
-  const names = tasks.map(({ name }) => name)
-  const student = await createNode({
-    ...{ name: 'student', seed: 1000 * options.seed, model, tasks, threads: 1 },
-    ...{ own: 8, minibatches: 4, foreign: 0, adaptive: false, learningRate: options.rate },
-    teachers: Object.fromEntries(weights.map((one, i) => [names[i]!, one])),
-    corrections: [
-      ...DEFAULT_CORRECTIONS,
-      { use: 'teachers', from: names.map((name) => `checkpoint/${name}`) },
-    ],
-  })
-  const average = averageOf(weights.map((one) => toVector(layout, one)))
-  await student.policy.replace(toWeights(layout, average), { isUrgent: true })
-  for (let i = 1; i <= options.count; i++) {
-    while (student.compute.generated < (i * options.tokens) / options.count)
-      await meter.part('rounds', () => student.round())
-    const seen = await meter.part('look', () => accuracies(student, options.prompts))
-    yield {
-      ...{ sampledTokens: student.compute.generated, processorSeconds: meter.seconds.rounds ?? 0 },
-      distilled: seen.map(({ accuracy }) => accuracy),
-    }
-  }
-  await student.close()
 }
 
 function averageOf(vectors: readonly Vector[]): Vector {
