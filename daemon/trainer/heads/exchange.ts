@@ -137,7 +137,7 @@ export const STEPS_BETWEEN_HEADS = 4
  */
 const FARTHEST = 3
 /**
- * A head counts at most like one so many times as far away as own steps lead. Honest ones of eight daemons come from 1.4 to 1.9
+ * A head counts at most like one so many times as far away as own steps lead. Honest ones of eight daemons come from 1.4 to 2.0
  * (one run). Shortened to once, they no longer held each other together: after 30 steps most were too far away, and what the
  * nodes had learnt was lost again.
  */

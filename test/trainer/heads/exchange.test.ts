@@ -156,7 +156,7 @@ describe('joining', () => {
     close(joined(exchange).weights, 2 + 7.9 / 2)
   })
 
-  test('a head that is far away moves a node at most as far as its own steps', () => {
+  test('a head that is far away counts as one twice as far away as own steps lead', () => {
     const exchange = asking()
     exchange.take(head('a', 101))
     const { weights, heads } = joined(exchange)

@@ -45,13 +45,11 @@ export function applyAdamW(
   // The moments start at zero; these undo their bias.
   const rate = learningRate / (1 - beta1 ** step)
   const secondScale = 1 / Math.sqrt(1 - beta2 ** step)
-  const numbers = { scale, keepFirst, keepSecond, rate, secondScale, epsilon }
-  const decay = 1 - learningRate * weightDecay
+  const kept = { scale, keepFirst, keepSecond, rate, secondScale, epsilon, decay: 1 }
+  const shrunk = { ...kept, decay: 1 - learningRate * weightDecay }
   const { decayed, size } = layout
-  inParts(decayed, (from, to) => update(tensors, { ...numbers, decay }, from, to))
-  inParts(size - decayed, (from, to) =>
-    update(tensors, { ...numbers, decay: 1 }, decayed + from, decayed + to),
-  )
+  inParts(decayed, (from, to) => update(tensors, shrunk, from, to))
+  inParts(size - decayed, (from, to) => update(tensors, kept, decayed + from, decayed + to))
 }
 
 interface UpdateNumbers {
