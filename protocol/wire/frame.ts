@@ -15,10 +15,10 @@ import { malformed, WireFault } from './fault.ts'
 import { peerIdOf } from './peer-id.ts'
 
 export const MAJOR = 1
-/** Version of the whole protocol; 1.1 to 1.3 each added a protocol for streams, 1.4 a field to receipts, 1.5 a kind. */
-export const MINOR = 5
+/** Version of the whole protocol; 1.1 to 1.3 each added a protocol for streams, 1.4 a field to receipts, 1.5 a kind, 1.6 one to heads. */
+export const MINOR = 6
 /** Version of frames: the last minor that changed a body's schema. */
-export const SCHEMA_MINOR = 4
+export const SCHEMA_MINOR = 6
 export const HEADER_BYTES = 100
 const MAGIC = 0x57
 const DOMAIN = Buffer.from('waggle/frame\0')

@@ -70,6 +70,7 @@ function createMember(name: string, own = 0) {
     version: 0,
     learnt: { own, foreign: 0 } as Learnt,
     offered: undefined as FetchedHead | undefined,
+    offeredAt: 0,
     fetched: new Map<string, number>(),
     isThere: own > 0,
   }
@@ -123,8 +124,9 @@ function takeWhatCame(member: Member): void {
 
 function exchangeHeads(member: Member, place: number): void {
   const { exchange, version, weights, name } = member
-  const bytes = exchange.make({ version, weights })
+  const bytes = exchange.make({ version, weights, at: seconds })
   member.offered = { author: name, version, hash: '', ...behindOf(member), bytes }
+  member.offeredAt = seconds
   const order = [...peers[place]!].sort(() => random() - 0.5).slice(0, ASKED)
   const byName = new Map(order.map((at) => [members[at]!.name, members[at]!]))
   for (const peer of exchange.ask([...byName.keys()], weights)) {
@@ -145,7 +147,7 @@ function fetch(member: Member, other: Member, head: FetchedHead): void {
   }
   traffic.sent++
   member.fetched.set(other.name, head.version)
-  member.exchange.take(head)
+  member.exchange.take({ ...head, age: seconds - other.offeredAt })
 }
 
 const started = performance.now()

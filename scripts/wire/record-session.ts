@@ -68,7 +68,12 @@ const party = await startParty(
     [STATE_PROTOCOL]: () => [encodeState(new TextEncoder().encode('what another knows'))],
     [HEAD_PROTOCOL](question) {
       if (!('lineage' in decodeHeadRequest(question))) return [weights.others]
-      const about = { hash: sha256(weights.others), size: weights.others.length, createdAt: Date.now() }
+      const about = {
+        hash: sha256(weights.others),
+        size: weights.others.length,
+        createdAt: Date.now(),
+        age: 4500,
+      }
       return [encodeHead({ ...facts, ...about }, partys.signer)]
     },
     [RECEIPT_PROTOCOL]: (question) => [

@@ -58,6 +58,8 @@ export interface HeadsParts extends Omit<AskingParts, 'isOut'>, TrialParts {
   log(message: string): void
   /** Peers' weights have done harm: training has to go back to a checkpoint of that version or before. */
   alarm(message: string, goodAt: number): void
+  /** Whether others follow this node's steps by receipts. */
+  hasReceipts(): boolean
   /** What receipts say of heads (../audits). */
   audits?: Pick<NodeAudits, 'joined' | 'made' | 'cost'> | undefined
 }
@@ -95,7 +97,7 @@ export interface NodeHeads {
 
 /** Exchanges between two in which strangers are asked for heads that may teach. */
 const TEACHERS_EVERY = 8
-/** Larger models exchange nothing while all their parameters are trained: four copies of them are held meanwhile. */
+/** Larger models exchange nothing while all their parameters are trained: five copies of them are held meanwhile. */
 const MAX_VALUES = 64e6
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: short methods over one exchange of weights.
@@ -107,6 +109,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const exchange = createHeadExchange({
     ...{ layout, origin, every: STEPS_BETWEEN_HEADS },
     ...{ learningRate: parts.learningRate, batchGroups: parts.batchGroups },
+    isFollowed: parts.hasReceipts,
   })
   const teaching = createTeachingHeads({ layout, origin })
   const partners = createPartners({ now })
@@ -175,7 +178,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const begin = async (joined: Vector | undefined): Promise<void> => {
     const { version } = policy.reference()
     const present = joined ?? (await weights())
-    const bytes = exchange.make({ version, weights: present })
+    const bytes = exchange.make({ version, weights: present, at: now() })
     newest = present
     const facts = { lineage: policy.lineage, version, ...behind(), tasks: parts.tasks() }
     parts.swarm()?.heads.offer(facts, bytes)

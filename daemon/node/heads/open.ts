@@ -47,6 +47,7 @@ export function openHeads(
     learningRate: () => settings().training.learning_rate,
     batchGroups: () => settings().training.batch_groups,
     mostPerHour: () => settings().limits.weights_mb_per_hour * 1e6,
+    hasReceipts: () => settings().swarm.audits,
     mayTeach: () => hasTeacher && settings().swarm.weights === 'teach',
     isTrusted: (peer) => (swarm()?.isPrivate ?? false) || vouchesFor(settings().swarm.trust, peer),
     learnt: () => ({ own: trainedOn.info.trainedOwn, foreign: trainedOn.info.trainedForeign }),

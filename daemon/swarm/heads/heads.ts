@@ -32,7 +32,7 @@ const LATELY = 8
 
 type Progress = (bytes: number) => void
 
-export type OwnHead = Omit<Head, 'author' | 'hash' | 'size' | 'createdAt'>
+export type OwnHead = Omit<Head, 'author' | 'hash' | 'size' | 'createdAt' | 'age'>
 
 interface HeadsOptions {
   /** Bytes of heads an hour, up and down each, 0 for no limit. Read on each use. */
@@ -84,7 +84,7 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
   const options = { protocol: HEAD_PROTOCOL, fetchMs: FETCH_MS, mostPerHour, signal: stopped.signal }
   const transfers = createTransfers(options, parts)
   /** The newest last. */
-  let offered: { hash: string; lineage: string; frame: Uint8Array; bytes: Uint8Array }[] = []
+  let offered: { facts: Omit<Head, 'author'>; bytes: Uint8Array }[] = []
   /** Heads so far, and how many there were when a peer last fetched one. */
   let offers = 0
   const taken = new Map<string, number>()
@@ -93,11 +93,12 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
     if (parts.isBehind() || parts.isMuted(peer) || !asked.take(peer)) return
     const request = decodeHeadRequest(question)
     if ('lineage' in request) {
-      const newest = offered.at(-1)
-      yield newest?.lineage === request.lineage ? newest.frame : new Uint8Array()
+      const newest = offered.at(-1)?.facts
+      if (newest?.lineage !== request.lineage) yield new Uint8Array()
+      else yield encodeHead({ ...newest, age: clock.now() - newest.createdAt }, identity.signer)
       return
     }
-    const head = offered.find(({ hash }) => hash === request.head)
+    const head = offered.find(({ facts }) => facts.hash === request.head)
     if (head && (yield* transfers.send(head.bytes, request.from, peer))) taken.set(peer, offers)
   }
 
@@ -114,8 +115,7 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
     offer(head, own) {
       const hash = createHash('sha256').update(own).digest('hex')
       const facts = { ...head, hash, size: own.length, createdAt: clock.now() }
-      const frame = encodeHead(facts, identity.signer)
-      offered = [...offered, { hash, lineage: head.lineage, frame, bytes: own }].slice(-OFFERED)
+      offered = [...offered, { facts, bytes: own }].slice(-OFFERED)
       offers++
       for (const [peer, at] of taken) if (offers > at + LATELY) taken.delete(peer)
     },

@@ -6,6 +6,7 @@
 // for theirs, goes on training, and joins what has come between two steps. Of each peer one head at most is on its way.
 
 import type { HeadTask } from '../../../protocol/wire/index.ts'
+import { createAsked } from './asked.ts'
 import { packedSize, packOff, unpackBeside } from './blocks.ts'
 import { type AddedHead, type AuditedWeights, type ComparedHead, join } from './join.ts'
 import { createMembers } from './members.ts'
@@ -22,6 +23,8 @@ export interface HeadExchangeOptions {
   learningRate(): number
   /** Groups of a batch, if this node were alone. */
   batchGroups(): number
+  /** Whether others follow its steps by receipts. Default: no. */
+  isFollowed?(): boolean
 }
 
 /** Groups behind a node's weights: its own, and those of others. */
@@ -38,6 +41,8 @@ export interface FetchedHead extends Learnt {
   hash: string
   /** What the peer trains on, as far as it says. */
   tasks?: readonly Pick<HeadTask, 'name' | 'difficulty'>[]
+  /** How old it was when the peer was asked, ms. Its claim. */
+  age?: number | undefined
   bytes: Uint8Array
 }
 
@@ -75,11 +80,11 @@ export interface HeadExchange {
   isDue(version: number): boolean
   /** This node has written a group. */
   wrote(): void
-  /** Makes a head: the bytes that peers get. */
-  make(now: { version: number; weights: Vector }): Uint8Array<ArrayBuffer>
+  /** Makes a head: the bytes that peers get. `at`: ms by any clock. */
+  make(now: { version: number; weights: Vector; at: number }): Uint8Array<ArrayBuffer>
   /**
-   * The peers among these to ask now: those that are not being asked already. What they send is compared with these
-   * weights.
+   * The peers among these to ask now: those that are not being asked already. What they send is compared with these weights,
+   * of which a head was just made; an older head, with these weights without the steps since the head before.
    */
   ask(peers: readonly string[], weights: Vector): string[]
   /** Takes a head. `late`: it was not asked for, or before a reset. */
@@ -152,8 +157,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
   let lost: Vector | undefined
   const contents = createContents(options.origin)
   const pace = createPace({ ...options, every, values: layout.size })
-  /** By peer: what its answer is compared with. */
-  let asked = new Map<string, Vector>()
+  const asked = createAsked({ isFollowed: () => options.isFollowed?.() ?? false })
   let waiting = new Map<string, Waiting>()
   let audited = new Map<string, AuditedWeights>()
   // Of nodes that begin together, one is easily a few steps ahead, and the first steps are the smallest.
@@ -163,23 +167,17 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
 
   return {
     size: packedSize(layout.size),
-    ...{ isDue: pace.isDue, wrote: pace.wrote },
+    ...{ isDue: pace.isDue, wrote: pace.wrote, ask: asked.ask, answered: asked.answered },
 
-    make({ version, weights }) {
-      pace.made({ version, weights })
+    make({ version, weights, at }) {
+      asked.made(at, pace.made({ version, weights }))
       members.made(version)
       lost ??= new Float32Array(layout.size)
       return packBeside(weights, contents.origin(), lost)
     },
 
-    ask(peers, weights) {
-      const free = peers.filter((peer) => !asked.has(peer))
-      for (const peer of free) asked.set(peer, weights)
-      return free
-    },
-
     take(head) {
-      const beside = asked.get(head.author)
+      const beside = asked.beside(head.author, head.age ?? 0)
       if (!beside) return 'late'
       const weights = contents.look(head.bytes)
       if (!weights) return 'malformed'
@@ -189,12 +187,8 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       return 'taken'
     },
 
-    answered(peer) {
-      asked.delete(peer)
-    },
-
     get isAsking() {
-      return asked.size > 0
+      return asked.isAsking
     },
 
     get isReady() {
@@ -229,7 +223,11 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     admit: members.admit,
     dismiss(peers) {
       members.dismiss(peers)
-      for (const peer of peers) for (const kept of [asked, waiting, audited]) kept.delete(peer)
+      for (const peer of peers) {
+        asked.answered(peer)
+        waiting.delete(peer)
+        audited.delete(peer)
+      }
     },
     nodesAt: members.nodesAt,
 
@@ -254,7 +252,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     },
 
     reset() {
-      asked = new Map()
+      asked.reset()
       waiting = new Map()
       audited = new Map()
       pace.reset()

@@ -12,8 +12,11 @@ export interface Pace {
   readonly movement: number
   /** The same, or how far they could lead. */
   readonly reach: number
-  /** A head is made of these weights. */
-  made(now: { version: number; weights: Vector }): void
+  /**
+   * A head is made of these weights. Gives what they would be without the steps since the head before, but with all that
+   * was joined since; undefined if there was none.
+   */
+  made(now: { version: number; weights: Vector }): Vector | undefined
   /** Peers' heads have changed the weights, which is no step of this node's own. */
   joined(weights: { before: Vector; after: Vector }): void
   reset(): void
@@ -58,11 +61,12 @@ export function createPace({
     made({ version, weights }) {
       // After fewer or more steps, as far as so many lead in one direction: after more, no farther than such steps on average.
       const times = every / Math.max(1, version - (madeAt ?? version))
-      movement = (from && times * distance(weights, from)) || movement
-      from ??= new Float32Array(values)
-      from.set(weights)
+      const withoutSteps = from
+      movement = (withoutSteps && times * distance(weights, withoutSteps)) || movement
+      from = weights.slice()
       madeAt = version
       groups = 0
+      return withoutSteps
     },
     joined({ before, after }) {
       if (from) addDifference(from, 1, after, before)

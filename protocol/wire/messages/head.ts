@@ -23,6 +23,8 @@ export const MAX_HEAD_BYTES = 2 ** 31
 const MAX_HEAD_TASKS = 64
 /** Groups behind a head. Receivers add up what a thousand peers claim, and tell the sum. */
 const MAX_HEAD_GROUPS = 2 ** 40
+/** A year. */
+const MAX_AGE_MS = 366 * 24 * 3_600_000
 /** Accuracy is sent in units of 1/10,000. */
 const PARTS = 10_000
 
@@ -48,14 +50,16 @@ export interface Head {
   foreign: number
   tasks: readonly HeadTask[]
   author: string
-  /** The author's clock, ms since 1970. */
+  /** The author's clock when it made the head, ms since 1970. */
   createdAt: number
+  /** Since 1.6: how long ago that was when the author answered, ms. */
+  age?: number
 }
 
 export type HeadRequest = { lineage: string } | { head: string; from: number }
 
 export function encodeHead(head: Omit<Head, 'author'>, signer: Signer): Uint8Array {
-  const { lineage, hash, size, version, tasks, createdAt } = head
+  const { lineage, hash, size, version, tasks, createdAt, age } = head
   const [own, foreign] = [head.own, head.foreign].map((groups) => Math.min(groups, MAX_HEAD_GROUPS))
   const body = {
     lineage: Buffer.from(lineage, 'hex'),
@@ -65,8 +69,9 @@ export function encodeHead(head: Omit<Head, 'author'>, signer: Signer): Uint8Arr
       .slice(0, MAX_HEAD_TASKS)
       .map(({ name, difficulty, accuracy }) => [name, difficulty, Math.round(PARTS * accuracy)]),
     created: createdAt,
+    ...(age !== undefined && { age: Math.min(MAX_AGE_MS, Math.max(0, Math.round(age))) }),
   }
-  return sealFrame(KIND.head, writeCbor(body), signer)
+  return sealFrame(KIND.head, writeCbor(body), signer, age === undefined ? 0 : 6)
 }
 
 /** Throws WireFault. Does not check the signature: see isAuthentic. */
@@ -84,6 +89,8 @@ export function decodeHead(frame: Frame): Head {
     author: authorOf(frame),
     createdAt: body.integer('created', 0),
   }
+  const age = body.optionalInteger('age', 0, MAX_AGE_MS)
+  if (age !== undefined) head.age = age
   body.end()
   return head
 }

@@ -3,7 +3,7 @@
 //
 // An arm is the number of nodes, prompts a round x optimizer steps a round, and conditions:
 //   late2  a head takes 0 to 2 rounds to come   lost30  30 % of the heads never come
-//   age8   each takes 8 rounds
+//   age8   each takes 8 rounds                       turn    nodes play one after another, as daemons do
 // A node makes its head after each round. Alone is `1 8x2`. The model of three tasks at a node's default tasks, all
 // parameters trained; looks at 360 held-out questions at temperature 1, which are not part of the cost. With
 // `--model FILE.gguf` an adapter of `--rank` is trained on the file's blocks, on `number_sorting` as in lab:real.
@@ -104,6 +104,7 @@ await runExperiment<Arm, { looks: HeadLook[] }>({
       {
         ...{ nodes: arm.nodes, seed },
         ...(values.model !== undefined && { microBatchTokens: 1024 }),
+        isInTurn: conditions.has('turn'),
         late: conditions.get('age') ?? conditions.get('late') ?? 0,
         isAlwaysLate: conditions.has('age'),
         lost: (conditions.get('lost') ?? 0) / 100,

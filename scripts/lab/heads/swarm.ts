@@ -1,10 +1,11 @@
 // Nodes in one process that learn together by exchanging heads. Each tick, every node plays a round of its own, makes
-// its head, and joins the heads that it asked for once they have come. The exchange and the rounds are the daemon's.
+// its head, and joins the heads that it asked for once they have come. All do so at the same time, or one after another, as
+// daemons do. The exchange and the rounds are the daemon's.
 
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { createHeadExchange, type FetchedHead } from '../../../daemon/trainer/heads/exchange.ts'
-import { layoutOf, toVector, toWeights } from '../../../daemon/trainer/heads/vector.ts'
+import { layoutOf, toVector, toWeights, type Vector } from '../../../daemon/trainer/heads/vector.ts'
 import type { Meter } from '../frame/meter.ts'
 import { createLocalEngine } from '../nodes/engine.ts'
 import { createNode, type ExperimentNode, type NodeOptions } from '../nodes/node.ts'
@@ -18,6 +19,8 @@ export interface HeadSwarmOptions {
   late?: number
   /** Every head takes exactly `late` ticks. */
   isAlwaysLate?: boolean
+  /** Nodes play their rounds one after another, so that the heads that they get are up to a tick old. */
+  isInTurn?: boolean
   /** Share of heads that never come. */
   lost?: number
   /** Tokens of a forward and backward pass at most; the engine's own choice if left out. */
@@ -78,36 +81,55 @@ export async function createHeadSwarm(
   let coming: { to: number; at: number; head: FetchedHead; isLost: boolean }[] = []
   let [now, bytes] = [0, 0]
 
-  const exchange = async (): Promise<void> => {
-    const vectors = await Promise.all(
-      nodes.map(async ({ policy }) => toVector(layout, await policy.trainer.weights())),
-    )
-    const heads = nodes.map(({ name, policy }, i): FetchedHead => {
-      const { version } = policy.reference()
-      const made = exchanges[i]!.make({ version, weights: vectors[i]! })
-      return { author: name, version, hash: '', own: 0, foreign: 0, bytes: made }
-    })
-    for (const i of numbers) {
-      const peers = nodes.filter((_, from) => from !== i).map(({ name }) => name)
-      for (const peer of exchanges[i]!.ask(peers, vectors[i]!)) {
-        const delay = options.isAlwaysLate ? late : Math.floor(random() * (late + 1))
-        const head = heads.find(({ author }) => author === peer)!
-        coming.push({ to: i, at: now + delay, head, isLost: random() < lost })
-      }
+  /** The newest head of each node, and when it was made. */
+  const newest: { head: FetchedHead; at: number }[] = []
+
+  const make = async (i: number, at: number): Promise<Vector> => {
+    const { name, policy } = nodes[i]!
+    const { version } = policy.reference()
+    const weights = toVector(layout, await policy.trainer.weights())
+    const made = exchanges[i]!.make({ version, weights, at })
+    newest[i] = { at, head: { author: name, version, hash: '', own: 0, foreign: 0, bytes: made } }
+    return weights
+  }
+
+  const ask = (i: number, weights: Vector, at: number): void => {
+    const others = newest.filter((_, from) => from !== i)
+    const peers = others.map(({ head }) => head.author)
+    for (const peer of exchanges[i]!.ask(peers, weights)) {
+      const delay = options.isAlwaysLate ? late : Math.floor(random() * (late + 1))
+      const other = others.find(({ head }) => head.author === peer)!
+      const head = { ...other.head, age: at - other.at }
+      coming.push({ to: i, at: now + delay, head, isLost: random() < lost })
     }
-    for (const { to, head, isLost } of coming.filter(({ at }) => at <= now)) {
-      if (!isLost) exchanges[to]!.take(head)
-      exchanges[to]!.answered(head.author)
+  }
+
+  const join = async (i: number, weights: Vector): Promise<void> => {
+    const exchange = exchanges[i]!
+    for (const { head, isLost } of coming.filter(({ to, at }) => to === i && at <= now)) {
+      if (!isLost) exchange.take(head)
+      exchange.answered(head.author)
       bytes += head.bytes.length
     }
-    coming = coming.filter(({ at }) => at > now)
-    for (const [i, one] of exchanges.entries()) {
-      if (!one.isReady) continue
-      const { version } = nodes[i]!.policy.reference()
-      const { weights } = one.join({ version, weights: vectors[i]!, learnt: { own: 0, foreign: 0 } })
-      await nodes[i]!.policy.replace(toWeights(layout, weights))
-    }
-    now += 1
+    coming = coming.filter(({ to, at }) => to !== i || at > now)
+    if (!exchange.isReady) return
+    const { version } = nodes[i]!.policy.reference()
+    const joined = exchange.join({ version, weights, learnt: { own: 0, foreign: 0 } })
+    await nodes[i]!.policy.replace(toWeights(layout, joined.weights))
+  }
+
+  const exchangeAll = async (): Promise<void> => {
+    const vectors: Vector[] = []
+    for (const i of numbers) vectors.push(await make(i, now))
+    for (const i of numbers) ask(i, vectors[i]!, now)
+    for (const i of numbers) await join(i, vectors[i]!)
+  }
+
+  const exchangeOne = async (i: number): Promise<void> => {
+    const at = now + i / options.nodes
+    const weights = await make(i, at)
+    ask(i, weights, at)
+    await join(i, weights)
   }
 
   return {
@@ -116,8 +138,13 @@ export async function createHeadSwarm(
       return bytes / options.nodes
     },
     async tick() {
-      for (const node of nodes) await meter.part('rounds', () => node.round())
-      if (options.nodes > 1) await meter.part('exchange', exchange)
+      const isShared = options.nodes > 1
+      for (const [i, node] of nodes.entries()) {
+        await meter.part('rounds', () => node.round())
+        if (isShared && options.isInTurn) await meter.part('exchange', () => exchangeOne(i))
+      }
+      if (isShared && !options.isInTurn) await meter.part('exchange', exchangeAll)
+      now += 1
     },
   }
 }

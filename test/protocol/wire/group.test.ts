@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { SCHEMA_MINOR } from '../../../protocol/wire/frame.ts'
 import {
   decodeGroup,
   draftOf,
@@ -208,8 +209,8 @@ describe('versions', () => {
       temperature: 7,
       rollouts: [{ ...rollout, flavour: [1, { deep: true }] }, rollout],
     }
-    expect(faultOf(framed(extended, 5))).toBeUndefined()
-    expect(isAuthentic(openFrame(framed(extended, 5), MAX_GOSSIP_BYTES))).toBe(true)
+    expect(faultOf(framed(extended, SCHEMA_MINOR + 1))).toBeUndefined()
+    expect(isAuthentic(openFrame(framed(extended, SCHEMA_MINOR + 1), MAX_GOSSIP_BYTES))).toBe(true)
     expect(faultOf(framed(extended, 0))).toMatchObject({ reason: 'schema', verdict: 'reject' })
   })
 })

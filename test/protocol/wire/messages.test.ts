@@ -100,6 +100,11 @@ const MESSAGES: Record<
     read: (bytes) => decodeHead(openFrame(bytes, MAX_HEAD_FRAME_BYTES)),
     value: { ...head, author: peerId },
   },
+  'head-1.6': {
+    written: () => encodeHead({ ...head, age: 4500 }, testSigner()),
+    read: (bytes) => decodeHead(openFrame(bytes, MAX_HEAD_FRAME_BYTES)),
+    value: { ...head, age: 4500, author: peerId },
+  },
   'head-ask': {
     written: () => encodeHeadRequest({ lineage: head.lineage }),
     read: decodeHeadRequest,
@@ -131,10 +136,10 @@ const MESSAGES: Record<
     read: (bytes) => decodeReceipt(openFrame(bytes, MAX_RECEIPT_BYTES)),
     value: { ...newReceipt, author: peerId },
   },
-  'hello-1.5': {
+  'hello-1.6': {
     written: () => encodeHello({ ...rules, contacts }),
     read: decodeHello,
-    value: { ...rules, contacts, protocol: [1, 5] },
+    value: { ...rules, contacts, protocol: [1, 6] },
   },
   'state-request': {
     written: () => encodeStateRequest({ name: 'skill/book-of-2', version: 3 }),
@@ -202,6 +207,7 @@ test.each([
   ['1.2', 'hello-1.2', [1, 2]],
   ['1.3', 'hello-1.3', [1, 3]],
   ['1.4', 'hello-1.4', [1, 4]],
+  ['1.5', 'hello-1.5', [1, 5]],
 ])('the hello of %s is read', (_, name, protocol) => {
   expect(decodeHello(fixture(name))).toEqual({ ...rules, contacts, protocol })
 })
@@ -222,6 +228,12 @@ describe('a head', () => {
 
   test('is signed', () => {
     expect(isAuthentic(openFrame(fixture('head'), MAX_HEAD_FRAME_BYTES))).toBe(true)
+  })
+
+  test('may not be older than a year, and a clock that was set back makes none from the future', () => {
+    const aged = (age: number) => read(encodeHead({ ...head, age }, testSigner())).age
+    expect(aged(1e15)).toBe(366 * 24 * 3_600_000)
+    expect(aged(-5)).toBe(0)
   })
 
   test('with as many tasks and as long names as there may be fits its frame', () => {

@@ -35,6 +35,16 @@ describe('a node that offers its head', () => {
     expect(await answer(get(head.hash, 4))).toEqual([])
   })
 
+  test('says how old it is each time', async () => {
+    const { heads, answer, clock } = await startOne()
+    heads.offer(FACTS, bytesOf(10))
+    clock.time += 4500
+    const head = readFrame((await answer(ask))[0]!)
+    expect(head).toMatchObject({ age: 4500, createdAt: clock.time - 4500 })
+    clock.time += 500
+    expect(readFrame((await answer(ask))[0]!).age).toBe(5000)
+  })
+
   test('says that it has none of another lineage, and nothing of a head that nobody offers', async () => {
     const { heads, answer } = await startOne()
     heads.offer(FACTS, bytesOf(10))

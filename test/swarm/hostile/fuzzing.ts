@@ -100,7 +100,7 @@ function joinBody(): (bytes: Uint8Array) => string {
     // Heads of peers that are no members are tried first, if they are far away.
     if (version % 8 === 0) exchange.dismiss(['a'])
     const weights = moved()
-    exchange.make({ version, weights })
+    exchange.make({ version, weights, at: 0 })
     exchange.ask(['a'], weights)
     const answer = exchange.take({ author: 'a', version, hash: '', ...nothing, bytes })
     exchange.answered('a')

@@ -186,7 +186,7 @@ describe('a head', () => {
     for (let i = 0; i < 3; i++) {
       await step()
       const weights = toVector(layout, state.weights).map((value, at) => value + at * 1e-4)
-      await audits.made({ bytes: exchange.make({ version: i, weights }), weights })
+      await audits.made({ bytes: exchange.make({ version: i, weights, at: 0 }), weights })
       expect(await audits.audit({})).toMatchObject({ head: 'passed' })
     }
     expect(readReceipt(audits.receipt()!).head!.lost).toBeDefined()
@@ -197,7 +197,7 @@ describe('a head', () => {
     await step()
     const exchange = ofHeads()
     const weights = toVector(layout, state.weights)
-    const bytes = exchange.make({ version: 0, weights: weights.map((value) => value + 1) })
+    const bytes = exchange.make({ version: 0, weights: weights.map((value) => value + 1), at: 0 })
     await audits.made({ bytes, weights })
     expect(readReceipt(audits.receipt()!).head).toBeUndefined()
   })

@@ -78,6 +78,7 @@ export async function startNode(
     joined: restored && trainedMeta(restored.checkpoint.manifest.meta).joined,
     ...{
       isOn: () => true,
+      hasReceipts: () => false,
       mayTeach: () => false,
       learningRate: () => 1e-3,
       batchGroups: () => 8,

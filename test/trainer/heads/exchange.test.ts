@@ -7,8 +7,9 @@ import type { Vector } from '../../../daemon/trainer/heads/vector.ts'
 
 const origin = Float32Array.of(1, 1, 1, 1)
 const layout = { size: 4, tensors: [{ name: 'w', at: 0, length: 4 }] }
-const create = () =>
+const create = (options: { isFollowed?(): boolean } = {}) =>
   createHeadExchange({
+    ...options,
     layout,
     origin: () => origin,
     every: 4,
@@ -32,8 +33,8 @@ const close = (vector: Vector, value: number): void => {
 /** One that has moved by 4, has made its head and has asked these peers. */
 const asking = (peers: readonly string[] = ['a', 'b'], value = 2) => {
   const exchange = create()
-  exchange.make({ version: 0, weights: at(value - 4) })
-  exchange.make({ version: 4, weights: at(value) })
+  exchange.make({ version: 0, weights: at(value - 4), at: 0 })
+  exchange.make({ version: 4, weights: at(value), at: 0 })
   exchange.ask(peers, at(value))
   return exchange
 }
@@ -44,37 +45,79 @@ describe('when', () => {
   test('the first head is due at once, the second after a step, and each further one after so many', () => {
     const exchange = create()
     expect(exchange.isDue(0)).toBe(true)
-    exchange.make({ version: 0, weights: at(1) })
+    exchange.make({ version: 0, weights: at(1), at: 0 })
     expect(exchange.isDue(0)).toBe(false)
     expect(exchange.isDue(1)).toBe(true)
-    exchange.make({ version: 1, weights: at(2) })
+    exchange.make({ version: 1, weights: at(2), at: 0 })
     expect(exchange.isDue(4)).toBe(false)
     expect(exchange.isDue(5)).toBe(true)
   })
 
   test('a node whose groups teach it nothing asks after as many as four steps take', () => {
     const exchange = create()
-    exchange.make({ version: 0, weights: at(1) })
+    exchange.make({ version: 0, weights: at(1), at: 0 })
     for (let i = 0; i < 31; i++) exchange.wrote()
     expect(exchange.isDue(0)).toBe(false)
     exchange.wrote()
     expect(exchange.isDue(0)).toBe(true)
-    exchange.make({ version: 0, weights: at(1) })
+    exchange.make({ version: 0, weights: at(1), at: 0 })
     expect(exchange.isDue(0)).toBe(false)
   })
 
   test('heads that are always there before the next own one is made do not hide how far own steps lead', () => {
     const exchange = create()
-    exchange.make({ version: 0, weights: at(1) })
+    exchange.make({ version: 0, weights: at(1), at: 0 })
     exchange.ask(['a'], at(1))
     exchange.take(head('a', 1.003))
     const { weights } = joined(exchange, 1.001, 1)
-    exchange.make({ version: 1, weights })
+    exchange.make({ version: 1, weights, at: 0 })
     expect([2, 3, 4, 5].filter(exchange.isDue)).toEqual([5])
     // Four steps like the first lead 0.004 far, and a head counts as one twice so far away, shared by three nodes.
     exchange.ask(['b'], weights)
     exchange.take(head('b', 5))
     close(joined(exchange, 1.002, 2).weights, 1.002 + 0.008 / 3)
+  })
+
+  describe('an older head', () => {
+    /** Where a and this node were, 1.002, in steps of 0.001; then this node alone went on, to 1.006 a second later. */
+    const aSecondLater = (options: { isFollowed?(): boolean } = {}) => {
+      const exchange = create(options)
+      exchange.make({ version: 0, weights: at(1), at: 0 })
+      exchange.ask(['a'], at(1))
+      exchange.take(head('a', 1.004))
+      exchange.answered('a')
+      close(joined(exchange, 1, 0).weights, 1.002)
+      exchange.make({ version: 4, weights: at(1.006), at: 1000 })
+      exchange.ask(['a'], at(1.006))
+      return exchange
+    }
+
+    test('does not pull back what this node has learnt since', () => {
+      const exchange = aSecondLater()
+      exchange.take({ ...head('a', 1.002), age: 900 })
+      close(joined(exchange, 1.006).weights, 1.006)
+    })
+
+    test('that is nearer to now is compared with what this node has now', () => {
+      const exchange = aSecondLater()
+      exchange.take({ ...head('a', 1.002), age: 400 })
+      close(joined(exchange, 1.006).weights, 1.004)
+    })
+
+    test('is compared with what this node has now where others follow its steps', () => {
+      const exchange = aSecondLater({ isFollowed: () => true })
+      exchange.take({ ...head('a', 1.002), age: 900 })
+      close(joined(exchange, 1.006).weights, 1.004)
+    })
+
+    test('is compared with what this node has now after a roll-back', () => {
+      const exchange = aSecondLater()
+      exchange.reset()
+      exchange.make({ version: 2, weights: at(1.006), at: 2000 })
+      exchange.ask(['a'], at(1.006))
+      exchange.take({ ...head('a', 1.002), age: 900 })
+      close(joined(exchange, 1.006, 2).weights, 1.004)
+    })
   })
 
   test('a head can be joined without waiting for other peers', () => {
@@ -100,7 +143,7 @@ describe('when', () => {
 describe('joining', () => {
   test('a node without a step of its own learns from peers, as far as its steps could lead', () => {
     const exchange = create()
-    exchange.make({ version: 0, weights: at(1) })
+    exchange.make({ version: 0, weights: at(1), at: 0 })
     exchange.ask(['a', 'b'], at(1))
     // Four steps at 1e-3 lead each of four values 4e-3 away, and a head counts as one twice so far away.
     exchange.take(head('a', 1.004))
@@ -166,8 +209,8 @@ describe('joining', () => {
 
   test('after one step a head may be as far away as after the steps between two heads', () => {
     const exchange = create()
-    exchange.make({ version: 0, weights: at(1) })
-    exchange.make({ version: 1, weights: at(1.25) })
+    exchange.make({ version: 0, weights: at(1), at: 0 })
+    exchange.make({ version: 1, weights: at(1.25), at: 0 })
     exchange.ask(['a'], at(1.25))
     exchange.take(head('a', 101))
     expect(exchange.apart({ own: 8, foreign: 0 }, judging())).toEqual([])
@@ -213,7 +256,7 @@ describe('joining', () => {
 describe('at the first meeting', () => {
   const meeting = (version: number, value: number) => {
     const exchange = create()
-    exchange.make({ version, weights: at(1) })
+    exchange.make({ version, weights: at(1), at: 0 })
     exchange.ask(['a'], at(1))
     exchange.take(head('a', value))
     return exchange
@@ -243,7 +286,7 @@ describe('at the first meeting', () => {
 
   test('a peer that is far from a node of some steps is tried, though that has just made its first heads', () => {
     const exchange = meeting(4, 101)
-    exchange.make({ version: 5, weights: at(1.25) })
+    exchange.make({ version: 5, weights: at(1.25), at: 0 })
     expect(tried(exchange)).toEqual(['a'])
   })
 })
@@ -255,7 +298,7 @@ describe('after a long time alone', () => {
     exchange.take(head('a', 2))
     joined(exchange)
     exchange.answered('a')
-    exchange.make({ version: 904, weights: at(92) })
+    exchange.make({ version: 904, weights: at(92), at: 0 })
     exchange.ask(['a'], at(92))
     return exchange
   }
@@ -428,7 +471,7 @@ test('what rounding loses in one head is in the next', () => {
   const weights = Float32Array.of(2, 1.001, 1.001, 1.001)
   const sums = new Float64Array(4)
   for (let i = 0; i < 100; i++) {
-    const bytes = new Int8Array(exchange.make({ version: 4 * i, weights }).buffer, 4)
+    const bytes = new Int8Array(exchange.make({ version: 4 * i, weights, at: 0 }).buffer, 4)
     for (let j = 0; j < 4; j++) sums[j]! += bytes[j]! / 127
   }
   expect(sums[1]! / 100).toBeCloseTo(0.001, 4)

@@ -119,6 +119,7 @@ function play(
     joined: options.joined,
     probation: options.probation ?? createProbation(),
     isOn: () => state.isOn,
+    hasReceipts: () => false,
     mayTeach: () => teaches,
     learningRate: () => 1e-3,
     batchGroups: () => 8,

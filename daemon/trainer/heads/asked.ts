@@ -1,0 +1,61 @@
+// Which peers are being asked for their heads, and what each head is compared with: this node's weights of about the time at
+// which the peer made it. So an older head does not pull back what this node has learnt since.
+
+import type { Vector } from './vector.ts'
+
+export interface AskedOptions {
+  /**
+   * Whether others follow this node's steps by receipts. They know what it had when it asked, and no weights without some
+   * steps.
+   */
+  isFollowed(): boolean
+}
+
+export interface Asked {
+  /** This node has made a head, at this time in ms. `withoutSteps`: its weights without the steps since the head before. */
+  made(at: number, withoutSteps: Vector | undefined): void
+  /** The peers among these that are not being asked already; they are asked now, and the newest head is of these weights. */
+  ask(peers: readonly string[], weights: Vector): string[]
+  /** What a head of this peer is compared with, if it was so many ms old. Undefined if the peer was not asked. */
+  beside(peer: string, age: number): Vector | undefined
+  /** The peer has answered, or will not. */
+  answered(peer: string): void
+  readonly isAsking: boolean
+  reset(): void
+}
+
+interface Then {
+  now: Vector
+  before?: { weights: Vector; ms: number } | undefined
+}
+
+export function createAsked({ isFollowed }: AskedOptions): Asked {
+  let newest: { at: number; before?: Then['before'] } | undefined
+  let asked = new Map<string, Then>()
+  return {
+    made(at, withoutSteps) {
+      const before = newest && withoutSteps && { weights: withoutSteps, ms: at - newest.at }
+      newest = { at, before }
+    },
+    ask(peers, weights) {
+      const free = peers.filter((peer) => !asked.has(peer))
+      const before = isFollowed() ? undefined : newest?.before
+      for (const peer of free) asked.set(peer, { now: weights, before })
+      return free
+    },
+    beside(peer, age) {
+      const { now, before } = asked.get(peer) ?? {}
+      return before && age > before.ms / 2 ? before.weights : now
+    },
+    answered(peer) {
+      asked.delete(peer)
+    },
+    get isAsking() {
+      return asked.size > 0
+    },
+    reset() {
+      newest = undefined
+      asked = new Map()
+    },
+  }
+}
