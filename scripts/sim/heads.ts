@@ -124,12 +124,12 @@ function takeWhatCame(member: Member): void {
 
 function exchangeHeads(member: Member, place: number): void {
   const { exchange, version, weights, name } = member
-  const bytes = exchange.make({ version, weights, at: seconds })
+  const { bytes } = exchange.make({ version, weights, at: seconds })
   member.offered = { author: name, version, hash: '', ...behindOf(member), bytes }
   member.offeredAt = seconds
   const order = [...peers[place]!].sort(() => random() - 0.5).slice(0, ASKED)
   const byName = new Map(order.map((at) => [members[at]!.name, members[at]!]))
-  for (const peer of exchange.ask([...byName.keys()], weights)) {
+  for (const peer of exchange.ask([...byName.keys()])) {
     const other = byName.get(peer)!
     if (other.offered && member.fetched.get(peer) !== other.offered.version)
       fetch(member, other, other.offered)

@@ -1,8 +1,9 @@
 // Asks peers for their heads, and fetches those that are new.
 
 import type { Head } from '../../../protocol/wire/index.ts'
-import type { Swarm } from '../../swarm/index.ts'
+import type { KnownHead, Swarm } from '../../swarm/index.ts'
 import type { HeadExchange } from '../../trainer/heads/exchange.ts'
+import { changeSize, follow } from '../../trainer/heads/packing/changes.ts'
 
 export interface AskingParts {
   /** Undefined without a network. */
@@ -54,11 +55,13 @@ const MAX_STRANGERS = 2
 const MAX_REMEMBERED = 1024
 
 export function createAsking(
-  { size, lineage }: { size: number; lineage: string },
+  { size, values, lineage }: { /** Bytes of a head. */ size: number; values: number; lineage: string },
   { swarm, isTrusted, isOut, random, wake }: AskingParts,
 ): Asking {
   /** The newest fetched head, by peer. */
   const fetched = new Map<string, { hash: string; groups: number | undefined }>()
+  /** Its bytes, of the last few peers: from these the next one may follow. */
+  const held = new Map<string, { hash: string; bytes: Uint8Array<ArrayBuffer> }>()
   const lacks = new Map<string, Lack>()
   const asked = new Set<string>()
   let refused = 0
@@ -71,6 +74,12 @@ export function createAsking(
       .slice(0, most)
       .map(({ id }) => id)
 
+  const knownOf = (peer: string): KnownHead | undefined => {
+    const { hash, bytes } = held.get(peer) ?? {}
+    if (hash === undefined || !bytes) return undefined
+    return { hash, changeSize: changeSize(values), follow: (changes) => follow(bytes, changes, values) }
+  }
+
   const fetch = async (peer: string, taker: Taker): Promise<void> => {
     const heads = swarm()?.heads
     const head = await heads?.ask(peer, lineage)
@@ -81,11 +90,12 @@ export function createAsking(
     lacks.delete(peer)
     if (fetched.get(peer)?.hash === head.hash) return
     const onHeld = (): void => remember(lacks, peer, 'limit')
-    const bytes = await heads.fetch(head, { size, onHeld })
+    const bytes = await heads.fetch(head, { size, known: knownOf(peer), onHeld })
     if (!bytes) {
       if (!lacks.has(peer)) remember(lacks, peer, 'no answer')
       return
     }
+    remember(held, peer, { hash: head.hash, bytes }, MAX_PEERS)
     const answer = taker.take({ ...head, bytes })
     if (answer === 'late') return
     if (answer === 'malformed') {
@@ -126,8 +136,8 @@ export function createAsking(
 }
 
 /** Forgets the oldest entry if there are too many. */
-function remember<T>(entries: Map<string, T>, peer: string, entry: T): void {
+function remember<T>(entries: Map<string, T>, peer: string, entry: T, most = MAX_REMEMBERED): void {
   entries.delete(peer)
   entries.set(peer, entry)
-  if (entries.size > MAX_REMEMBERED) entries.delete(entries.keys().next().value!)
+  if (entries.size > most) entries.delete(entries.keys().next().value!)
 }

@@ -166,9 +166,9 @@ function swarmOf(
     peers: () => exchange.records.all() as unknown as ReturnType<Swarm['peers']>,
     heads: {
       ...exchange.heads,
-      offer(head, bytes) {
+      offer(head, bytes, change) {
         truth.heads.get(self)!.add(hexOf(bytes))
-        exchange.heads.offer(head, bytes)
+        exchange.heads.offer(head, bytes, change)
       },
       async fetch(head, options) {
         const bytes = await exchange.heads.fetch(head, options)

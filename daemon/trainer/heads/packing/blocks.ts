@@ -1,7 +1,7 @@
 // A vector in about eight bits a value: blocks of 64 values, each with its largest magnitude as a float and one signed
 // byte a value. What rounding loses is given back, so that a sender can add it to the next vector (error feedback).
 
-import type { Vector } from './vector.ts'
+import type { Vector } from '../vector.ts'
 
 const BLOCK = 64
 const STEPS = 127
@@ -22,7 +22,7 @@ export function pack(vector: Vector): Uint8Array<ArrayBuffer> {
   return packed
 }
 
-// Functions of one block, because a loop over all would be compiled each time (../../engine/parts.ts).
+// Functions of one block, because a loop over all would be compiled each time (../../../engine/parts.ts).
 
 /** Returns the block's scale. */
 function packBlock(vector: Vector, bytes: Int8Array, block: number): number {
