@@ -3,12 +3,11 @@
 // peers have. So a head that follows from the one before by a change is known exactly to whoever has that one: both pack what
 // comes out, and the hash is the head's.
 
-import { inParts } from '../../../engine/parts.ts'
-import { distance, type Vector } from '../vector.ts'
-import { pack, unpack } from './blocks.ts'
+import type { Vector } from '../vector.ts'
+import { BLOCK as PACKED, type Packed, packBlock, packedSize, partsOf, stepOf } from './blocks.ts'
 
-/** A power of two, at least eight. */
-const BLOCK = 128
+/** Two blocks of a head. */
+const BLOCK = 2 * PACKED
 
 /** Bytes of a change: the upper half of each block's mean as a float, then the signs. */
 export function changeSize(values: number): number {
@@ -17,19 +16,19 @@ export function changeSize(values: number): number {
 
 /**
  * The change that brings a head nearest to a difference from the origin, and the head that it leads to. `apart`: how far it
- * was from that before.
+ * was from that before. The head must be sound.
  */
 export function changeTo(
   wanted: Vector,
   head: Uint8Array,
 ): { change: Uint8Array<ArrayBuffer>; head: Uint8Array<ArrayBuffer>; apart: number } {
-  const has = unpack(head, wanted.length)!
-  const apart = distance(wanted, has)
   const change = new Uint8Array(changeSize(wanted.length))
-  const parts = partsOf(change, wanted.length)
-  forBlocks(wanted.length, (block, from, to) => writeBlock(parts, block, { wanted, has, from, to }))
-  step(has, parts)
-  return { change, head: pack(has), apart }
+  const parts = changeIn(change, wanted.length)
+  const from = partsOf(head, wanted.length)
+  const lacks = new Float32Array(BLOCK)
+  let squares = 0
+  for (let at = 0; at < wanted.length; at += BLOCK) squares += writeBlock(parts, at, { wanted, from, lacks })
+  return { change, head: follow(head, change, wanted.length)!, apart: Math.sqrt(squares) }
 }
 
 /** The head to which these changes lead from another, one after another. Undefined if anything is malformed. */
@@ -39,24 +38,38 @@ export function follow(
   values: number,
 ): Uint8Array<ArrayBuffer> | undefined {
   const size = changeSize(values)
-  if (changes.length === 0 || changes.length % size !== 0) return undefined
-  let packed: Uint8Array | undefined = head
+  if (head.length !== packedSize(values) || changes.length === 0 || changes.length % size !== 0)
+    return undefined
   let next: Uint8Array<ArrayBuffer> | undefined
   for (let at = 0; at < changes.length; at += size) {
-    const has = unpack(packed, values)
-    if (!has || !step(has, partsOf(changes.subarray(at, at + size), values))) return undefined
-    next = pack(has)
-    packed = next
+    next = followOne(next ?? head, changes.subarray(at, at + size), values)
+    if (!next) return undefined
   }
   return next
 }
 
-interface Parts {
+function followOne(
+  head: Uint8Array,
+  change: Uint8Array,
+  values: number,
+): Uint8Array<ArrayBuffer> | undefined {
+  const next = new Uint8Array(head.length)
+  const [from, into, by] = [partsOf(head, values), partsOf(next, values), changeIn(change, values)]
+  const room = new Float32Array(PACKED)
+  for (let at = 0; at < values; at += PACKED) {
+    const to = Math.min(values, at + PACKED)
+    if (!isFollowed(room, from, by, at, to)) return undefined
+    packBlock(into, at, room, 0, to - at)
+  }
+  return next
+}
+
+interface Change {
   means: DataView
   signs: Uint8Array
 }
 
-function partsOf(change: Uint8Array, values: number): Parts {
+function changeIn(change: Uint8Array, values: number): Change {
   const meansLength = 2 * Math.ceil(values / BLOCK)
   return {
     means: new DataView(change.buffer, change.byteOffset, meansLength),
@@ -64,40 +77,51 @@ function partsOf(change: Uint8Array, values: number): Parts {
   }
 }
 
-function forBlocks(values: number, run: (block: number, from: number, to: number) => void): void {
-  inParts(Math.ceil(values / BLOCK), (first, last) => {
-    for (let block = first; block < last; block++)
-      run(block, block * BLOCK, Math.min(values, (block + 1) * BLOCK))
-  })
-}
+// Functions of one block, because a loop over all would be compiled each time (../../../engine/parts.ts).
 
+/** Writes the block that begins with this value. Gives the sum of the squares of what it lacks. */
 function writeBlock(
-  { means, signs }: Parts,
-  block: number,
-  { wanted, has, from, to }: { wanted: Vector; has: Vector; from: number; to: number },
-): void {
-  let sum = 0
-  for (let i = from; i < to; i++) {
-    const lacks = wanted[i]! - has[i]!
-    sum += Math.abs(lacks)
-    if (lacks > 0) signs[i >> 3]! |= 1 << (i & 7)
+  { means, signs }: Change,
+  at: number,
+  { wanted, from, lacks }: { wanted: Vector; from: Packed; lacks: Vector },
+): number {
+  const to = Math.min(wanted.length, at + BLOCK)
+  for (let start = at; start < to; start += PACKED)
+    lacksOf(lacks, wanted, from, { at, start, to: Math.min(to, start + PACKED) })
+  let [sum, squares] = [0, 0]
+  for (let i = at; i < to; i++) {
+    const lack = lacks[i - at]!
+    sum += Math.abs(lack)
+    squares += lack * lack
+    signs[i >> 3]! |= Number(lack > 0) << (i & 7)
   }
-  means.setUint16(2 * block, upperHalf(sum / (to - from)), true)
+  means.setUint16((2 * at) / BLOCK, upperHalf(sum / (to - at)), true)
+  return squares
 }
 
-/** False if a mean is negative or not finite. */
-function step(has: Vector, { means, signs }: Parts): boolean {
-  let isSound = true
-  forBlocks(has.length, (block, from, to) => {
-    const mean = fromUpperHalf(means.getUint16(2 * block, true))
-    if (mean >= 0 && mean < Number.POSITIVE_INFINITY) stepBlock(has, signs, mean, from, to)
-    else isSound = false
-  })
-  return isSound
+function lacksOf(
+  lacks: Vector,
+  wanted: Vector,
+  from: Packed,
+  { at, start, to }: { at: number; start: number; to: number },
+): void {
+  const step = stepOf(from, start)!
+  for (let i = start; i < to; i++) lacks[i - at] = wanted[i]! - Math.fround(step * from.bytes[i]!)
 }
 
-function stepBlock(has: Vector, signs: Uint8Array, mean: number, from: number, to: number): void {
-  for (let i = from; i < to; i++) has[i]! += (signs[i >> 3]! >> (i & 7)) & 1 ? mean : -mean
+/** Fills the room with the values to which a block's change leads. False if anything is malformed. */
+function isFollowed(room: Vector, from: Packed, { means, signs }: Change, at: number, to: number): boolean {
+  const step = stepOf(from, at)
+  const mean = fromUpperHalf(means.getUint16(2 * Math.floor(at / BLOCK), true))
+  if (step === undefined || !(mean >= 0 && mean < Number.POSITIVE_INFINITY)) return false
+  const { bytes } = from
+  for (let i = at; i < to; i++) {
+    if (bytes[i]! === -128) return false
+    const isUp = (signs[i >> 3]! >> (i & 7)) & 1
+    // No branch: half of them would be foreseen wrongly.
+    room[i - at] = Math.fround(step * bytes[i]!) + (2 * isUp - 1) * mean
+  }
+  return true
 }
 
 const float = new DataView(new ArrayBuffer(4))
