@@ -52,6 +52,8 @@ export interface Taker extends Pick<HeadExchange, 'answered'> {
 /** Peers that are asked in one exchange. */
 const MAX_PEERS = 8
 const MAX_STRANGERS = 2
+/** Peers whose newest head is kept, and its bytes. */
+const MAX_HELD = { peers: 16, bytes: 128e6 }
 const MAX_REMEMBERED = 1024
 
 export function createAsking(
@@ -62,6 +64,7 @@ export function createAsking(
   const fetched = new Map<string, { hash: string; groups: number | undefined }>()
   /** Its bytes, of the last few peers: from these the next one may follow. */
   const held = new Map<string, { hash: string; bytes: Uint8Array<ArrayBuffer> }>()
+  const mostHeld = Math.max(1, Math.min(MAX_HELD.peers, Math.floor(MAX_HELD.bytes / size)))
   const lacks = new Map<string, Lack>()
   const asked = new Set<string>()
   let refused = 0
@@ -95,7 +98,7 @@ export function createAsking(
       if (!lacks.has(peer)) remember(lacks, peer, 'no answer')
       return
     }
-    remember(held, peer, { hash: head.hash, bytes }, MAX_PEERS)
+    remember(held, peer, { hash: head.hash, bytes }, mostHeld)
     const answer = taker.take({ ...head, bytes })
     if (answer === 'late') return
     if (answer === 'malformed') {
