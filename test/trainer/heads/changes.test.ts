@@ -1,4 +1,4 @@
-// From one head to the next in about a bit a value.
+// From one head to the next in about two bits a value.
 
 import { describe, expect, test } from 'vitest'
 import { randomStream } from '../../../daemon/host/random.ts'
@@ -37,13 +37,20 @@ test('one change comes nearer, and what it missed is in the next ones', () => {
     apart.push(next.apart)
     head = next.head
   }
-  expect(apart[1]! / apart[0]!).toBeLessThan(0.6)
+  expect(apart[1]! / apart[0]!).toBeLessThan(0.4)
   expect(apart[7]! / apart[0]!).toBeLessThan(0.05)
 })
 
-test('a change takes a bit a value, and two bytes for each 128', () => {
-  expect(changeSize(1280)).toBe(160 + 20)
-  expect(changeSize(1281)).toBe(161 + 22)
+test('a change takes two bits a value, and four bytes for each 128', () => {
+  expect(changeSize(1280)).toBe(320 + 40)
+  expect(changeSize(1281)).toBe(321 + 44)
+})
+
+test('values that all move as far arrive at once', () => {
+  const head = pack(first)
+  const wanted = unpack(head, VALUES)!.map((value, i) => value + (i % 3 === 0 ? 0.125 : -0.125))
+  const next = changeTo(wanted, head)
+  expect(changeTo(wanted, next.head).apart / next.apart).toBeLessThan(0.03)
 })
 
 test('where nothing changed, nothing does', () => {
@@ -54,7 +61,7 @@ test('where nothing changed, nothing does', () => {
 describe('refused is', () => {
   const head = pack(first)
   const { change } = changeTo(some(), head)
-  const withMean = (bits: number) => {
+  const withScale = (bits: number) => {
     const bytes = change.slice()
     new DataView(bytes.buffer).setUint16(2, bits, true)
     return bytes
@@ -63,10 +70,10 @@ describe('refused is', () => {
   test.each([
     ['no change', new Uint8Array()],
     ['one of another size', change.subarray(1)],
-    ['one and a half', Buffer.concat([change, change.subarray(20)])],
-    ['a mean that is not a number', withMean(0x7fc0)],
-    ['one that is infinite', withMean(0x7f80)],
-    ['one that is negative', withMean(0xbf80)],
+    ['one and a half', Buffer.concat([change, change.subarray(40)])],
+    ['a distance that is not a number', withScale(0x7fc0)],
+    ['one that is infinite', withScale(0x7f80)],
+    ['one that is negative', withScale(0xbf80)],
   ])('%s', (_, bytes) => {
     expect(follow(head, bytes, VALUES)).toBeUndefined()
   })
