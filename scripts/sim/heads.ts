@@ -14,10 +14,8 @@ import {
   type Learnt,
   STEPS_BETWEEN_HEADS,
 } from '../../daemon/trainer/heads/exchange.ts'
-import { changeSize } from '../../daemon/trainer/heads/packing/changes.ts'
 import { createPartners } from '../../daemon/trainer/heads/partners.ts'
 import { distance, type Vector } from '../../daemon/trainer/heads/vector.ts'
-import { MAX_HEADS_BEFORE } from '../../protocol/wire/index.ts'
 
 const { values } = parseArgs({
   options: {
@@ -27,7 +25,7 @@ const { values } = parseArgs({
     step: { type: 'string', default: '15' },
     /** Peers that a node is connected with, about. */
     degree: { type: 'string', default: '16' },
-    /** MB of a whole head, as the limit counts it. */
+    /** MB of a head, as the limit counts it. */
     size: { type: 'string', default: '1.1' },
     /** MB an hour, up and down each; 0 is no limit. */
     limit: { type: 'string', default: '0' },
@@ -41,12 +39,9 @@ const [count, minutes, stepSeconds, degree, size, limit, churn, seed] = (
 ).map((name) => Number(values[name])) as [number, number, number, number, number, number, number, number]
 
 const DIMENSIONS = 64
-/** As in the daemon: peers that are asked for their heads, and those whose newest one is kept. */
+/** As in the daemon: steps between two heads, and peers that are asked for theirs. */
 const ASKED = 8
-const HELD = 16
 const BYTES = size * 1e6
-/** A byte a value and a float for each 64. */
-const CHANGE = changeSize(BYTES / (1 + 4 / 64))
 /** Groups behind the head that is far ahead at the start. */
 const AHEAD = 1_000_000
 
@@ -76,10 +71,7 @@ function createMember(name: string, own = 0) {
     learnt: { own, foreign: 0 } as Learnt,
     offered: undefined as FetchedHead | undefined,
     offeredAt: 0,
-    /** Versions of the heads from which the offered one follows, newest first. */
-    before: [] as number[],
-    /** Versions of the heads that it has, by peer; the newest last. */
-    held: new Map<string, number>(),
+    fetched: new Map<string, number>(),
     isThere: own > 0,
   }
 }
@@ -95,16 +87,17 @@ const peers = members.map((_, i) => {
   return [...some]
 })
 const gaussian = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
-const traffic = { sent: 0, bytes: 0, refused: 0, joined: 0, clipped: 0 }
+const traffic = { sent: 0, refused: 0, joined: 0, clipped: 0 }
 const behindOf = ({ learnt, partners }: Member): Learnt => ({
   own: learnt.own,
   foreign: partners.groups(learnt.foreign),
 })
 
-/** The common direction is that of all axes together; noise is as long. */
+/** The common direction is the first axis; noise is as long, in all others. */
 function step(member: Member): void {
   member.weights = member.weights.slice()
-  for (let i = 0; i < DIMENSIONS; i++) member.weights[i]! += (1 + gaussian()) / Math.sqrt(DIMENSIONS)
+  member.weights[0]! += 1
+  for (let i = 1; i < DIMENSIONS; i++) member.weights[i]! += gaussian() / Math.sqrt(DIMENSIONS - 1)
   member.version += 1
   member.learnt = { ...member.learnt, own: member.learnt.own + 2 }
 }
@@ -131,37 +124,29 @@ function takeWhatCame(member: Member): void {
 
 function exchangeHeads(member: Member, place: number): void {
   const { exchange, version, weights, name } = member
-  const { bytes, change } = exchange.make({ version, weights, at: seconds })
-  const { offered } = member
-  member.before = offered && change ? [offered.version, ...member.before].slice(0, MAX_HEADS_BEFORE) : []
+  const bytes = exchange.make({ version, weights, at: seconds })
   member.offered = { author: name, version, hash: '', ...behindOf(member), bytes }
   member.offeredAt = seconds
   const order = [...peers[place]!].sort(() => random() - 0.5).slice(0, ASKED)
   const byName = new Map(order.map((at) => [members[at]!.name, members[at]!]))
-  for (const peer of exchange.ask([...byName.keys()])) {
+  for (const peer of exchange.ask([...byName.keys()], weights)) {
     const other = byName.get(peer)!
-    if (other.offered && member.held.get(peer) !== other.offered.version) fetch(member, other, other.offered)
+    if (other.offered && member.fetched.get(peer) !== other.offered.version)
+      fetch(member, other, other.offered)
     exchange.answered(peer)
   }
 }
 
 function fetch(member: Member, other: Member, head: FetchedHead): void {
-  const { held } = member
-  const has = held.get(other.name)
-  const steps = has === undefined ? 0 : other.before.indexOf(has) + 1
-  const bytes = steps > 0 ? steps * CHANGE : BYTES
-  const up = other.limits.out.take(bytes)
-  const down = up && member.limits.in.take(bytes)
+  const up = other.limits.out.take(BYTES)
+  const down = up && member.limits.in.take(BYTES)
   if (!down) {
-    up?.(bytes)
+    up?.(BYTES)
     traffic.refused++
     return
   }
   traffic.sent++
-  traffic.bytes += bytes
-  held.delete(other.name)
-  held.set(other.name, head.version)
-  if (held.size > HELD) held.delete(held.keys().next().value!)
+  member.fetched.set(other.name, head.version)
   member.exchange.take({ ...head, age: seconds - other.offeredAt })
 }
 
@@ -193,7 +178,7 @@ const perNodeHour = (value: number): string => (value / count / (minutes / 60)).
 console.log(
   [
     `${count} nodes, ${minutes} minutes, a step each ${stepSeconds} s, heads of ${size} MB, ${limit || 'no'} limit, churn ${churn}`,
-    `heads fetched a node and hour: ${perNodeHour(traffic.sent)} (${perNodeHour(traffic.bytes / 1e6)} MB each way), refused by the limit: ${perNodeHour(traffic.refused)}, joined: ${perNodeHour(traffic.joined)}, clipped: ${perNodeHour(traffic.clipped)}`,
+    `heads fetched a node and hour: ${perNodeHour(traffic.sent)} (${perNodeHour(traffic.sent * size)} MB each way), refused by the limit: ${perNodeHour(traffic.refused)}, joined: ${perNodeHour(traffic.joined)}, clipped: ${perNodeHour(traffic.clipped)}`,
     `the head that is far ahead has reached ${[...arrivals].map(([share, at]) => `${100 * share} % after ${at} s`).join(', ') || 'less than half'}`,
     `distance from the mean of all, in own steps: median ${quantile(0.5)}, 90 % ${quantile(0.9)}, most ${quantile(1)}`,
     `${((performance.now() - started) / 1000).toFixed(0)} s`,

@@ -47,23 +47,12 @@ test('status names the task for which weights were refused', () => {
 })
 
 test.each([
-  [
-    1_100_000,
-    150_000,
-    /one peer's weights \(150 kB, the first time 1\.10 MB\) every 55 s, .* minute set 9, for no limit 0$/,
-  ],
-  [4_900_000, 690_000, /one peer's weights \(690 kB, the first time 4\.90 MB\) every 4 min, .* set 42,/],
-  [
-    16_000_000,
-    2_200_000,
-    /no weights at all, which take 16\.0 MB from each peer at first, beyond .* set 132,/,
-  ],
-])(
-  'a limit is told as what it allows, and what to set: %i bytes, %i where they are a change',
-  (size, change, text) => {
-    expect(weightsLimitText({ size, change, mostPerHour: 1e7 })).toMatch(text)
-  },
-)
+  [1_100_000, /allows one peer's weights \(1\.10 MB\) every 6 min, .* every minute set 66, for no limit 0$/],
+  [4_900_000, /allows one peer's weights \(4\.90 MB\) every 30 min, .* set 294,/],
+  [16_000_000, /allows no weights at all, which take 16\.0 MB, beyond the local network; .* set 960,/],
+])('a limit is told as what it allows, and what to set: %i bytes', (size, text) => {
+  expect(weightsLimitText({ size, mostPerHour: 1e7 })).toMatch(text)
+})
 
 test('status says how many weights the limit held back, once it has', () => {
   expect(headsText({ ...info, limit: { mostPerHour: 1e7, held: 0 } })).not.toMatch(/held back/)

@@ -71,22 +71,6 @@ it('daemons of one lineage average and audit weights beside one of another, and 
   for (const daemon of [first, again]) expect((await daemon.stop()).status).toBe(0)
 }, 600_000)
 
-it('a daemon fetches what has changed since the head that it has of a peer', async () => {
-  const unaudited = ['swarm.audits=false']
-  const first = await start('first', ['up'], ['swarm.private=true', ...unaudited])
-  const { invite } = await first.client.send('invite', {})
-  const second = await start('second', ['join', invite], unaudited)
-  const { heads } = await second.until(
-    'it has a head of step 16',
-    (now) => now.heads?.peers.some(({ version }) => version >= 16) && now,
-    240_000,
-  )
-  // One of step 0 or 1, and each fourth step since.
-  expect(heads!.bytesIn).toBeGreaterThanOrEqual(heads!.size)
-  expect(heads!.bytesIn).toBeLessThan(3 * heads!.size)
-  for (const daemon of [first, second]) expect((await daemon.stop()).status).toBe(0)
-}, 300_000)
-
 it('strangers that begin with the same warm start audit each other’s steps, whatever their seeds', async () => {
   const settings = ['swarm.weights=audited', 'warm_start.steps=3', 'training.max_peer_groups=0']
   const [first, second] = await Promise.all([

@@ -3,7 +3,7 @@
 
 import { expect, test } from 'vitest'
 import type { Exchange } from '../../daemon/swarm/exchange.ts'
-import { pack, packedSize } from '../../daemon/trainer/heads/packing/blocks.ts'
+import { pack, packedSize } from '../../daemon/trainer/heads/blocks.ts'
 import { runChaos } from './chaos.ts'
 
 test('weights go from node to node, none that cannot be read is joined, and nobody honest is charged', async () => {

@@ -1,9 +1,8 @@
 // Asks peers for their heads, and fetches those that are new.
 
 import type { Head } from '../../../protocol/wire/index.ts'
-import type { KnownHead, Swarm } from '../../swarm/index.ts'
+import type { Swarm } from '../../swarm/index.ts'
 import type { HeadExchange } from '../../trainer/heads/exchange.ts'
-import { changeSize, follow } from '../../trainer/heads/packing/changes.ts'
 
 export interface AskingParts {
   /** Undefined without a network. */
@@ -52,19 +51,14 @@ export interface Taker extends Pick<HeadExchange, 'answered'> {
 /** Peers that are asked in one exchange. */
 const MAX_PEERS = 8
 const MAX_STRANGERS = 2
-/** Peers whose newest head is kept, and its bytes. */
-const MAX_HELD = { peers: 16, bytes: 128e6 }
 const MAX_REMEMBERED = 1024
 
 export function createAsking(
-  { size, values, lineage }: { /** Bytes of a head. */ size: number; values: number; lineage: string },
+  { size, lineage }: { size: number; lineage: string },
   { swarm, isTrusted, isOut, random, wake }: AskingParts,
 ): Asking {
   /** The newest fetched head, by peer. */
   const fetched = new Map<string, { hash: string; groups: number | undefined }>()
-  /** Its bytes, of the last few peers: from these the next one may follow. */
-  const held = new Map<string, { hash: string; bytes: Uint8Array<ArrayBuffer> }>()
-  const mostHeld = Math.max(1, Math.min(MAX_HELD.peers, Math.floor(MAX_HELD.bytes / size)))
   const lacks = new Map<string, Lack>()
   const asked = new Set<string>()
   let refused = 0
@@ -77,12 +71,6 @@ export function createAsking(
       .slice(0, most)
       .map(({ id }) => id)
 
-  const knownOf = (peer: string): KnownHead | undefined => {
-    const { hash, bytes } = held.get(peer) ?? {}
-    if (hash === undefined || !bytes) return undefined
-    return { hash, changeSize: changeSize(values), follow: (changes) => follow(bytes, changes, values) }
-  }
-
   const fetch = async (peer: string, taker: Taker): Promise<void> => {
     const heads = swarm()?.heads
     const head = await heads?.ask(peer, lineage)
@@ -93,12 +81,11 @@ export function createAsking(
     lacks.delete(peer)
     if (fetched.get(peer)?.hash === head.hash) return
     const onHeld = (): void => remember(lacks, peer, 'limit')
-    const bytes = await heads.fetch(head, { size, known: knownOf(peer), onHeld })
+    const bytes = await heads.fetch(head, { size, onHeld })
     if (!bytes) {
       if (!lacks.has(peer)) remember(lacks, peer, 'no answer')
       return
     }
-    remember(held, peer, { hash: head.hash, bytes }, mostHeld)
     const answer = taker.take({ ...head, bytes })
     if (answer === 'late') return
     if (answer === 'malformed') {
@@ -139,8 +126,8 @@ export function createAsking(
 }
 
 /** Forgets the oldest entry if there are too many. */
-function remember<T>(entries: Map<string, T>, peer: string, entry: T, most = MAX_REMEMBERED): void {
+function remember<T>(entries: Map<string, T>, peer: string, entry: T): void {
   entries.delete(peer)
   entries.set(peer, entry)
-  if (entries.size > most) entries.delete(entries.keys().next().value!)
+  if (entries.size > MAX_REMEMBERED) entries.delete(entries.keys().next().value!)
 }

@@ -22,7 +22,6 @@ import {
 import { createFarRules } from '../../trainer/heads/far-rules.ts'
 import { createFollowing } from '../../trainer/heads/following.ts'
 import type { AddedHead, AuditedWeights } from '../../trainer/heads/join.ts'
-import { changeSize } from '../../trainer/heads/packing/changes.ts'
 import { createPartners, type Partner } from '../../trainer/heads/partners.ts'
 import type { Probation } from '../../trainer/heads/probation.ts'
 import { createTeachingHeads } from '../../trainer/heads/teaching.ts'
@@ -120,10 +119,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   // Suspects return by a trial.
   const isOut = (peer: string): boolean =>
     probation.isOut(peer, policy.reference().version) || (probation.isSuspect(peer) && !parts.canTry())
-  const asking = createAsking(
-    { size: exchange.size, values: layout.size, lineage: policy.lineage },
-    { ...parts, isOut },
-  )
+  const asking = createAsking({ size: exchange.size, lineage: policy.lineage }, { ...parts, isOut })
   const here = (): Partner[] => partners.list().filter(({ author }) => !isOut(author))
   const tellReceipts = async (added: readonly AddedHead[]): Promise<void> => parts.audits?.joined(added)
   const trials = createTrials(
@@ -175,18 +171,18 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     const mostPerHour = parts.mostPerHour()
     if (isLimitTold || mostPerHour === 0) return
     isLimitTold = true
-    parts.log(weightsLimitText({ size: exchange.size, change: changeSize(layout.size), mostPerHour }))
+    parts.log(weightsLimitText({ size: exchange.size, mostPerHour }))
   }
 
   /** `joined`: what the weights became a moment ago, if heads were joined. */
   const begin = async (joined: Vector | undefined): Promise<void> => {
     const { version } = policy.reference()
     const present = joined ?? (await weights())
-    const head = exchange.make({ version, weights: present, at: now() })
+    const bytes = exchange.make({ version, weights: present, at: now() })
     newest = present
     const facts = { lineage: policy.lineage, version, ...behind(), tasks: parts.tasks() }
-    parts.swarm()?.heads.offer(facts, head.bytes, head.change)
-    await parts.audits?.made({ bytes: head.bytes, weights: present })
+    parts.swarm()?.heads.offer(facts, bytes)
+    await parts.audits?.made({ bytes, weights: present })
     // Teachers need not be as fresh, and come after the heads that are averaged, whose bytes count as well.
     const asksTeachers = parts.mayTeach() && exchanges % TEACHERS_EVERY === 0
     // After its pause, the same head may be better than this node's weights.
@@ -194,7 +190,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     for (const peer of trusted) if (following.isPaused(peer, exchanges)) asking.forget(peer)
     exchanges++
     isHurried = false
-    const peers = exchange.ask(trusted.filter(trials.mayAsk))
+    const peers = exchange.ask(trusted.filter(trials.mayAsk), present)
     if (peers.length > 0) tellLimit()
     void asking.all(peers, exchange).finally(() => {
       if (!exchange.isReady) meeting.tell()

@@ -13,7 +13,6 @@ import {
   isAuthentic,
   MAX_HEAD_FRAME_BYTES,
   MAX_HEAD_REQUEST_BYTES,
-  MAX_HEADS_BEFORE,
   malformed,
   openFrame,
   WireFault,
@@ -33,16 +32,7 @@ const LATELY = 8
 
 type Progress = (bytes: number) => void
 
-export type OwnHead = Omit<Head, 'author' | 'hash' | 'size' | 'createdAt' | 'age' | 'before'>
-
-/** A head of the peer that the caller has, from which others may follow. */
-export interface KnownHead {
-  hash: string
-  /** Bytes of a change. */
-  changeSize: number
-  /** The bytes of the head to which these changes lead. Undefined if they are malformed. */
-  follow(changes: Uint8Array): Uint8Array<ArrayBuffer> | undefined
-}
+export type OwnHead = Omit<Head, 'author' | 'hash' | 'size' | 'createdAt' | 'age'>
 
 interface HeadsOptions {
   /** Bytes of heads an hour, up and down each, 0 for no limit. Read on each use. */
@@ -60,8 +50,8 @@ export interface HeadsParts extends TransferParts {
 export interface Heads {
   start(): Promise<void>
   stop(): void
-  /** Replaces the head that peers get. `change`: how it follows from the one before; left out if it does not. */
-  offer(head: OwnHead, bytes: Uint8Array, change?: Uint8Array): void
+  /** Replaces the head that peers get. */
+  offer(head: OwnHead, bytes: Uint8Array): void
   /** Peers get no head until the next offer. */
   withdraw(): void
   /** The peer has fetched one of this node's newest heads. */
@@ -73,12 +63,11 @@ export interface Heads {
   ask(peer: string, lineage: string): Promise<Head | null | undefined>
   /**
    * The head's bytes. Undefined if they do not come, or fail their hash. `size` is what the caller's own model has; a
-   * head of another size is not fetched. With a head that the caller has, only what has changed since is, if the peer gives
-   * that. `onHeld` is called if the limit for this hour is used up. Never rejects.
+   * head of another size is not fetched. `onHeld` is called if the limit for this hour is used up. Never rejects.
    */
   fetch(
     head: Head,
-    options: { size: number; known?: KnownHead | undefined; onProgress?: Progress; onHeld?(): void },
+    options: { size: number; onProgress?: Progress; onHeld?(): void },
   ): Promise<Uint8Array<ArrayBuffer> | undefined>
   /** The bytes that came are no weights, although their hash is right: charges the peer. */
   blame(peer: string): void
@@ -96,7 +85,6 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
   const transfers = createTransfers(options, parts)
   /** The newest last. */
   let offered: { facts: Omit<Head, 'author'>; bytes: Uint8Array }[] = []
-  const changes = createChanges()
   /** Heads so far, and how many there were when a peer last fetched one. */
   let offers = 0
   const taken = new Map<string, number>()
@@ -110,12 +98,8 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
       else yield encodeHead({ ...newest, age: clock.now() - newest.createdAt }, identity.signer)
       return
     }
-    const { head, from, have } = request
-    const bytes =
-      have === undefined
-        ? offered.find(({ facts }) => facts.hash === head)?.bytes
-        : changes.between(have, head)
-    if (bytes && (yield* transfers.send(bytes, from, peer))) taken.set(peer, offers)
+    const head = offered.find(({ facts }) => facts.hash === request.head)
+    if (head && (yield* transfers.send(head.bytes, request.from, peer))) taken.set(peer, offers)
   }
 
   return {
@@ -128,18 +112,16 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
       requests.serve({ protocol: HEAD_PROTOCOL, maxQuestion: MAX_HEAD_REQUEST_BYTES, streams: 2 }, answer),
     stop: () => stopped.abort(),
 
-    offer(head, bytes, change) {
-      const hash = hashOf(bytes)
-      const before = changes.add(hash, change)
-      const facts = { ...head, hash, size: bytes.length, createdAt: clock.now(), before }
-      offered = [...offered, { facts, bytes }].slice(-OFFERED)
+    offer(head, own) {
+      const hash = createHash('sha256').update(own).digest('hex')
+      const facts = { ...head, hash, size: own.length, createdAt: clock.now() }
+      offered = [...offered, { facts, bytes: own }].slice(-OFFERED)
       offers++
       for (const [peer, at] of taken) if (offers > at + LATELY) taken.delete(peer)
     },
 
     withdraw() {
       offered = []
-      changes.clear()
       taken.clear()
     },
     isTaking: (peer) => taken.has(peer),
@@ -161,56 +143,14 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
       return undefined
     },
 
-    async fetch(head, { size, known, onProgress, onHeld }) {
-      const { author, hash, before = [] } = head
+    async fetch(head, { size, onProgress, onHeld }) {
+      const { author, hash } = head
       if (head.size !== size) return undefined
-      const get = (from: number, have?: string): Uint8Array =>
-        encodeHeadRequest({ head: hash, from, ...(have !== undefined && { have }) })
-      const held = { ...(onHeld && { onHeld }) }
-      const steps = known ? before.indexOf(known.hash) + 1 : 0
-      if (known && steps > 0) {
-        const wanted = { size: steps * known.changeSize, question: (from: number) => get(from, known.hash) }
-        const came = await transfers.fetch(author, { ...wanted, ...held }, onProgress)
-        if (!came) return undefined
-        const bytes = known.follow(came)
-        if (bytes && hashOf(bytes) === hash) return bytes
-        // What a change leads to may differ there. The head itself does not.
-      }
-      return transfers.fetch(author, { hash, size, question: (from) => get(from), ...held }, onProgress)
+      const question = (from: number): Uint8Array => encodeHeadRequest({ head: hash, from })
+      return transfers.fetch(author, { hash, size, question, ...(onHeld && { onHeld }) }, onProgress)
     },
   }
 }
-
-/** The newest changes, each from the head before. */
-function createChanges() {
-  /** The newest last. */
-  let chain: { from: string; to: string; bytes: Uint8Array }[] = []
-  let newest: string | undefined
-  return {
-    /** The heads from which this one follows, newest first. */
-    add(to: string, bytes: Uint8Array | undefined): string[] {
-      chain =
-        bytes && newest !== undefined ? [...chain, { from: newest, to, bytes }].slice(-MAX_HEADS_BEFORE) : []
-      newest = to
-      return chain.map(({ from }) => from).reverse()
-    },
-    between(from: string, to: string): Uint8Array | undefined {
-      const [first, last] = [
-        chain.findIndex((one) => one.from === from),
-        chain.findIndex((one) => one.to === to),
-      ]
-      return first < 0 || last < first
-        ? undefined
-        : Buffer.concat(chain.slice(first, last + 1).map(({ bytes }) => bytes))
-    },
-    clear() {
-      chain = []
-      newest = undefined
-    },
-  }
-}
-
-const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
 /** Throws WireFault for what is not a head, or not signed by the author that it names. */
 function readHead(message: Uint8Array, parts: Pick<HeadsParts, 'isAuthentic'>): Head {

@@ -1,4 +1,4 @@
-// Sends and fetches bytes of a known size, in chunks, within an hourly limit for peers beyond the local network.
+// Sends and fetches bytes of a known hash, in chunks, within an hourly limit for peers beyond the local network.
 
 import { HEAD_CHUNK_BYTES } from '../../../protocol/wire/index.ts'
 import { within } from '../within.ts'
@@ -38,7 +38,7 @@ export interface Transfers {
    */
   fetch(
     peer: string,
-    wanted: { hash?: string; size: number; question(from: number): Uint8Array; onHeld?(): void },
+    wanted: { hash: string; size: number; question(from: number): Uint8Array; onHeld?(): void },
     onProgress?: (bytes: number) => void,
   ): Promise<Uint8Array<ArrayBuffer> | undefined>
   /** An answer was none: charges the peer if it lied. */

@@ -16,9 +16,9 @@ export interface Whole {
   done(): Uint8Array<ArrayBuffer> | undefined
 }
 
-/** `hash`: SHA-256 of the bytes, 64 hex digits, if that is known. `ask` makes the question for the bytes from a chunk on. */
+/** `hash`: SHA-256 of the bytes, 64 hex digits. `ask` makes the question for the bytes from a chunk on. */
 export function createWhole(
-  { size, hash }: { size: number; hash?: string | undefined },
+  { size, hash }: { size: number; hash: string },
   ask: (from: number) => Uint8Array,
 ): Whole {
   const digest = createHash('sha256')
@@ -41,7 +41,7 @@ export function createWhole(
     },
     done() {
       if (at < size) return undefined
-      if (hash !== undefined && digest.digest('hex') !== hash) throw malformed('its hash is wrong')
+      if (digest.digest('hex') !== hash) throw malformed('its hash is wrong')
       return bytes
     },
   }

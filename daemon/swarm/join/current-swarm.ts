@@ -140,7 +140,7 @@ export async function openCurrentSwarm(
 /** The exchange of weights by whichever swarm it is at the time. */
 const weighing = (swarm: () => Swarm): Pick<Swarm, 'heads' | 'receipts'> => ({
   heads: {
-    offer: (...given) => swarm().heads.offer(...given),
+    offer: (head, bytes) => swarm().heads.offer(head, bytes),
     withdraw: () => swarm().heads.withdraw(),
     isTaking: (peer) => swarm().heads.isTaking(peer),
     ask: (peer, lineage) => swarm().heads.ask(peer, lineage),

@@ -1,7 +1,7 @@
 // Whether a head follows from the weights that a receipt names: packing is exact arithmetic, so its bytes are equal on
 // every machine.
 
-import { packBeside } from '../heads/packing/own-head.ts'
+import { packBeside } from '../heads/exchange.ts'
 import { distance, norm, type Vector } from '../heads/vector.ts'
 import { hashOf } from './state.ts'
 

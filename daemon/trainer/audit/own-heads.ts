@@ -1,6 +1,6 @@
 // The heads that this node made lately, so that it knows them again in the chains of strangers who averaged them.
 
-import { unpackBeside } from '../heads/packing/blocks.ts'
+import { unpackBeside } from '../heads/blocks.ts'
 import type { Vector } from '../heads/vector.ts'
 import { hashOf } from './state.ts'
 

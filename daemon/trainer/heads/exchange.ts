@@ -7,12 +7,11 @@
 
 import type { HeadTask } from '../../../protocol/wire/index.ts'
 import { createAsked } from './asked.ts'
+import { packedSize, packOff, unpackBeside } from './blocks.ts'
 import { type AddedHead, type AuditedWeights, type ComparedHead, join } from './join.ts'
 import { createMembers } from './members.ts'
 import { createPace } from './pace.ts'
-import { packedSize, unpackBeside } from './packing/blocks.ts'
-import { createOwnHead, type MadeHead } from './packing/own-head.ts'
-import { distance, type Layout, norm, type Vector } from './vector.ts'
+import { addDifference, distance, type Layout, norm, type Vector } from './vector.ts'
 
 export interface HeadExchangeOptions {
   layout: Layout
@@ -81,13 +80,13 @@ export interface HeadExchange {
   isDue(version: number): boolean
   /** This node has written a group. */
   wrote(): void
-  /** Makes a head, which peers get. `at`: ms by any clock. */
-  make(now: { version: number; weights: Vector; at: number }): MadeHead
+  /** Makes a head: the bytes that peers get. `at`: ms by any clock. */
+  make(now: { version: number; weights: Vector; at: number }): Uint8Array<ArrayBuffer>
   /**
-   * The peers among these to ask now, right after a head was made: those that are not being asked already. What they send is
-   * compared with that head, or, if it is older, with the one before and all that was joined since.
+   * The peers among these to ask now: those that are not being asked already. What they send is compared with these weights,
+   * of which a head was just made; an older head, with these weights without the steps since the head before.
    */
-  ask(peers: readonly string[]): string[]
+  ask(peers: readonly string[], weights: Vector): string[]
   /** Takes a head. `late`: it was not asked for, or before a reset. */
   take(head: FetchedHead): 'taken' | 'malformed' | 'late'
   /** The peer has answered, or will not. */
@@ -154,11 +153,11 @@ const ABSURD = 100
 const AHEAD = { times: 2, groups: 16 }
 
 export function createHeadExchange({ layout, every, ...options }: HeadExchangeOptions): HeadExchange {
+  /** What rounding has lost so far. Made with the first head: a node alone needs no copies of its weights. */
+  let lost: Vector | undefined
   const contents = createContents(options.origin)
   const pace = createPace({ ...options, every, values: layout.size })
-  const isFollowed = (): boolean => options.isFollowed?.() ?? false
-  const asked = createAsked({ isFollowed })
-  let own = createOwnHead({ origin: contents.origin })
+  const asked = createAsked({ isFollowed: () => options.isFollowed?.() ?? false })
   let waiting = new Map<string, Waiting>()
   let audited = new Map<string, AuditedWeights>()
   // Of nodes that begin together, one is easily a few steps ahead, and the first steps are the smallest.
@@ -171,12 +170,10 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     ...{ isDue: pace.isDue, wrote: pace.wrote, ask: asked.ask, answered: asked.answered },
 
     make({ version, weights, at }) {
-      const withoutSteps = pace.made({ version, weights })
+      asked.made(at, pace.made({ version, weights }))
       members.made(version)
-      const isWhole = isFollowed()
-      const head = isWhole ? { bytes: own.whole(weights) } : own.next(weights, FARTHEST * pace.reach)
-      asked.made({ at, weights, stands: isWhole ? weights : own.weights(), withoutSteps })
-      return head
+      lost ??= new Float32Array(layout.size)
+      return packBeside(weights, contents.origin(), lost)
     },
 
     take(head) {
@@ -259,7 +256,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       waiting = new Map()
       audited = new Map()
       pace.reset()
-      own = createOwnHead({ origin: contents.origin })
+      lost = undefined
     },
   }
 }
@@ -316,4 +313,10 @@ export const hasMore = (one: Learnt, other: Learnt): boolean => groupsOf(one) > 
 /** Whether one has far more work behind its weights than the other. */
 export function isAhead(one: Learnt, other: Learnt): boolean {
   return groupsOf(one) >= AHEAD.times * groupsOf(other) + AHEAD.groups
+}
+
+/** Packs how far the weights are from the origin, with what rounding has lost so far, and keeps what it loses now. */
+export function packBeside(weights: Vector, origin: Vector, lost: Vector): Uint8Array<ArrayBuffer> {
+  addDifference(lost, 1, weights, origin)
+  return packOff(lost)
 }

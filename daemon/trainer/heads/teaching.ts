@@ -3,7 +3,7 @@
 
 import type { Weights } from '../../engine/weights.ts'
 import type { TeachingHead } from '../../policy/teachers.ts'
-import { packedSize, unpackBeside } from './packing/blocks.ts'
+import { packedSize, unpackBeside } from './blocks.ts'
 import { type Layout, toWeights, type Vector } from './vector.ts'
 
 export interface StrangersHead {

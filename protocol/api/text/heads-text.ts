@@ -39,22 +39,14 @@ export function trialText({ how, peers, isTaken, fallen, failure, ...change }: H
   return `${how} with ${peersText(peers.length)}: held-out ${changeText(change)}`
 }
 
-/** What a limit allows, and what to set. `size`: bytes of one peer's weights; `change`: when it has sent them before. */
-export function weightsLimitText({
-  size,
-  change,
-  mostPerHour,
-}: {
-  size: number
-  change: number
-  mostPerHour: number
-}): string {
-  const changes = Math.floor(mostPerHour / change)
+/** What a limit allows, and what to set. `size`: bytes of one peer's weights. */
+export function weightsLimitText({ size, mostPerHour }: { size: number; mostPerHour: number }): string {
+  const heads = Math.floor(mostPerHour / size)
   const allowed =
-    size > mostPerHour
-      ? `no weights at all, which take ${bytes(size)} from each peer at first`
-      : `one peer's weights (${bytes(change)}, the first time ${bytes(size)}) every ${duration(3_600_000 / changes)}`
-  const minutely = Math.ceil(Math.max(60 * change, size) / 1e6)
+    heads === 0
+      ? `no weights at all, which take ${bytes(size)}`
+      : `one peer's weights (${bytes(size)}) every ${duration(3_600_000 / heads)}`
+  const minutely = Math.ceil((60 * size) / 1e6)
   return `limits.weights_mb_per_hour = ${mostPerHour / 1e6} allows ${allowed}, beyond the local network; for one peer's every minute set ${count(minutely)}, for no limit 0`
 }
 

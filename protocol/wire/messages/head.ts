@@ -3,15 +3,13 @@
 //
 //   { "lineage": 32 bytes }          -> one message: a signed head (a frame of kind 3), or an empty one
 //   { "head": hash, "from": chunk }  -> the head's bytes from that chunk on, 512 KiB a message
-//   with "have": hash                -> the changes from that head to this one, likewise. Since 1.6
 //
-// A head's bytes are packed values and nothing else, and so are changes. Lineage and size say what they are, so they are not
-// parsed.
+// A head's bytes are packed values and nothing else. Lineage and size say what they are, so they are not parsed.
 
 import { Buffer } from 'node:buffer'
 import { readCbor, type Value, writeCbor } from '../cbor.ts'
 import { malformed } from '../fault.ts'
-import { digestIn, Fields, list } from '../fields.ts'
+import { Fields, list } from '../fields.ts'
 import { authorOf, type Frame, KIND, type Signer, sealFrame } from '../frame.ts'
 import { MAX_DIFFICULTY, TASK_NAME } from '../limits.ts'
 
@@ -23,8 +21,6 @@ export const MAX_HEAD_FRAME_BYTES = 16_384
 /** 2 GiB: a 2 B model, all parameters trained. A receiver takes only the size that its own model has. */
 export const MAX_HEAD_BYTES = 2 ** 31
 const MAX_HEAD_TASKS = 64
-/** More changes than that are hardly smaller than a head. */
-export const MAX_HEADS_BEFORE = 4
 /** Groups behind a head. Receivers add up what a thousand peers claim, and tell the sum. */
 const MAX_HEAD_GROUPS = 2 ** 40
 /** A year. */
@@ -58,15 +54,12 @@ export interface Head {
   createdAt: number
   /** Since 1.6: how long ago that was when the author answered, ms. */
   age?: number
-  /** Since 1.6: SHA-256 of the heads before, newest first, from which the author gives changes. */
-  before?: readonly string[]
 }
 
-/** `have`: the changes from that head to this one are asked for. */
-export type HeadRequest = { lineage: string } | { head: string; from: number; have?: string }
+export type HeadRequest = { lineage: string } | { head: string; from: number }
 
 export function encodeHead(head: Omit<Head, 'author'>, signer: Signer): Uint8Array {
-  const { lineage, hash, size, version, tasks, createdAt, age, before = [] } = head
+  const { lineage, hash, size, version, tasks, createdAt, age } = head
   const [own, foreign] = [head.own, head.foreign].map((groups) => Math.min(groups, MAX_HEAD_GROUPS))
   const body = {
     lineage: Buffer.from(lineage, 'hex'),
@@ -77,12 +70,8 @@ export function encodeHead(head: Omit<Head, 'author'>, signer: Signer): Uint8Arr
       .map(({ name, difficulty, accuracy }) => [name, difficulty, Math.round(PARTS * accuracy)]),
     created: createdAt,
     ...(age !== undefined && { age: Math.min(MAX_AGE_MS, Math.max(0, Math.round(age))) }),
-    ...(before.length > 0 && {
-      before: before.slice(0, MAX_HEADS_BEFORE).map((one) => Buffer.from(one, 'hex')),
-    }),
   }
-  const isNew = age !== undefined || before.length > 0
-  return sealFrame(KIND.head, writeCbor(body), signer, isNew ? 6 : 0)
+  return sealFrame(KIND.head, writeCbor(body), signer, age === undefined ? 0 : 6)
 }
 
 /** Throws WireFault. Does not check the signature: see isAuthentic. */
@@ -102,8 +91,6 @@ export function decodeHead(frame: Frame): Head {
   }
   const age = body.optionalInteger('age', 0, MAX_AGE_MS)
   if (age !== undefined) head.age = age
-  const before = body.get('before')
-  if (before !== undefined) head.before = list(before, 1, MAX_HEADS_BEFORE).map((one) => digestIn(one))
   body.end()
   return head
 }
@@ -118,12 +105,7 @@ function readTask(entry: Value): HeadTask {
 
 export function encodeHeadRequest(request: HeadRequest): Uint8Array {
   if ('lineage' in request) return writeCbor({ lineage: Buffer.from(request.lineage, 'hex') })
-  const { head, from, have } = request
-  return writeCbor({
-    head: Buffer.from(head, 'hex'),
-    from,
-    ...(have !== undefined && { have: Buffer.from(have, 'hex') }),
-  })
+  return writeCbor({ head: Buffer.from(request.head, 'hex'), from: request.from })
 }
 
 /** Throws WireFault. Unknown fields are skipped. */
@@ -133,6 +115,5 @@ export function decodeHeadRequest(bytes: Uint8Array): HeadRequest {
   if (hash === undefined) return { lineage: fields.digest('lineage') }
   if (hash.length !== 32) throw malformed('head')
   const from = fields.integer('from', 0, MAX_HEAD_BYTES / HEAD_CHUNK_BYTES - 1)
-  const have = fields.optionalDigest('have')
-  return { head: Buffer.from(hash).toString('hex'), from, ...(have !== undefined && { have }) }
+  return { head: Buffer.from(hash).toString('hex'), from }
 }

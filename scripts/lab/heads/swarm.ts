@@ -88,15 +88,15 @@ export async function createHeadSwarm(
     const { name, policy } = nodes[i]!
     const { version } = policy.reference()
     const weights = toVector(layout, await policy.trainer.weights())
-    const { bytes } = exchanges[i]!.make({ version, weights, at })
-    newest[i] = { at, head: { author: name, version, hash: '', own: 0, foreign: 0, bytes } }
+    const made = exchanges[i]!.make({ version, weights, at })
+    newest[i] = { at, head: { author: name, version, hash: '', own: 0, foreign: 0, bytes: made } }
     return weights
   }
 
-  const ask = (i: number, at: number): void => {
+  const ask = (i: number, weights: Vector, at: number): void => {
     const others = newest.filter((_, from) => from !== i)
     const peers = others.map(({ head }) => head.author)
-    for (const peer of exchanges[i]!.ask(peers)) {
+    for (const peer of exchanges[i]!.ask(peers, weights)) {
       const delay = options.isAlwaysLate ? late : Math.floor(random() * (late + 1))
       const other = others.find(({ head }) => head.author === peer)!
       const head = { ...other.head, age: at - other.at }
@@ -121,14 +121,14 @@ export async function createHeadSwarm(
   const exchangeAll = async (): Promise<void> => {
     const vectors: Vector[] = []
     for (const i of numbers) vectors.push(await make(i, now))
-    for (const i of numbers) ask(i, now)
+    for (const i of numbers) ask(i, vectors[i]!, now)
     for (const i of numbers) await join(i, vectors[i]!)
   }
 
   const exchangeOne = async (i: number): Promise<void> => {
     const at = now + i / options.nodes
     const weights = await make(i, at)
-    ask(i, at)
+    ask(i, weights, at)
     await join(i, weights)
   }
 

@@ -1,6 +1,6 @@
 // Hostile nodes whose weights everybody takes: they are good at first, and forged later.
 
-import { pack } from '../../../daemon/trainer/heads/packing/blocks.ts'
+import { pack } from '../../../daemon/trainer/heads/blocks.ts'
 import { toVector } from '../../../daemon/trainer/heads/vector.ts'
 import { encodeHead } from '../../../protocol/wire/index.ts'
 import { blankWeights } from '../policy.ts'

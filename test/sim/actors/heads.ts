@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { lineageOf } from '../../../daemon/policy/lineage.ts'
-import { pack, packedSize } from '../../../daemon/trainer/heads/packing/blocks.ts'
+import { pack, packedSize } from '../../../daemon/trainer/heads/blocks.ts'
 import { layoutOf } from '../../../daemon/trainer/heads/vector.ts'
 import { encodeHead, MAX_HEAD_FRAME_BYTES } from '../../../protocol/wire/index.ts'
 import { model } from '../policy.ts'

@@ -166,9 +166,9 @@ function swarmOf(
     peers: () => exchange.records.all() as unknown as ReturnType<Swarm['peers']>,
     heads: {
       ...exchange.heads,
-      offer(head, bytes, change) {
+      offer(head, bytes) {
         truth.heads.get(self)!.add(hexOf(bytes))
-        exchange.heads.offer(head, bytes, change)
+        exchange.heads.offer(head, bytes)
       },
       async fetch(head, options) {
         const bytes = await exchange.heads.fetch(head, options)

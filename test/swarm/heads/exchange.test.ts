@@ -67,29 +67,6 @@ describe('two nodes', () => {
     expect([scoreOf(a, b.swarm.peerId), scoreOf(b, a.swarm.peerId)]).toEqual([0, 0])
   })
 
-  test.each([
-    ['what has changed since a head that it has', bytesOf(SIZE, 2), 10],
-    ['the whole head, if the changes lead elsewhere', bytesOf(SIZE, 3), 10 + SIZE],
-  ])('one gets %s', async (_, leadsTo, bytes) => {
-    const [a, b] = await pair()
-    a.swarm.heads.offer(FACTS, BYTES)
-    a.swarm.heads.offer({ ...FACTS, version: 9 }, bytesOf(SIZE, 2), bytesOf(10))
-    const head = await b.swarm.heads.ask(a.swarm.peerId, LINEAGE)
-    const followed: Uint8Array[] = []
-    const known = {
-      ...{ hash: sha256(BYTES), changeSize: 10 },
-      follow(changes: Uint8Array) {
-        followed.push(changes)
-        return leadsTo
-      },
-    }
-    const got = await b.swarm.heads.fetch(head!, { size: SIZE, known })
-    expect(sha256(got!)).toBe(sha256(bytesOf(SIZE, 2)))
-    expect(followed).toEqual([bytesOf(10)])
-    expect(b.swarm.heads.bytes.in).toBe(bytes)
-    expect(scoreOf(b, a.swarm.peerId)).toBe(0)
-  })
-
   test('have nothing for each other if they are of different lineages', async () => {
     const [a, b] = await pair()
     a.swarm.heads.offer(FACTS, BYTES)

@@ -12,8 +12,7 @@ import { bytesOf, FACTS, headOf, LINEAGE, readFrame, sha256, startOne } from './
 /** Of a size that does not divide. */
 const SIZE = 3 * CHUNK + 100
 const ask = encodeHeadRequest({ lineage: LINEAGE })
-const get = (head: string, from = 0, have?: string) =>
-  encodeHeadRequest({ head, from, ...(have !== undefined && { have }) })
+const get = (head: string, from = 0) => encodeHeadRequest({ head, from })
 const sizes = (messages: Uint8Array[]) => messages.map(({ length }) => length)
 const chunksOf = (bytes: Uint8Array, from = 0): Uint8Array[] =>
   Array.from({ length: Math.ceil(bytes.length / CHUNK) - from }, (_, i) =>
@@ -44,49 +43,6 @@ describe('a node that offers its head', () => {
     expect(head).toMatchObject({ age: 4500, createdAt: clock.time - 4500 })
     clock.time += 500
     expect(readFrame((await answer(ask))[0]!).age).toBe(5000)
-  })
-
-  describe('with changes', () => {
-    const change = (i: number) => bytesOf(10, i)
-    /** The first stands by itself, the others follow from the one before; newest first. */
-    const offering = async (heads: number) => {
-      const one = await startOne()
-      for (let i = 0; i < heads; i++) one.heads.offer(FACTS, bytesOf(SIZE, i), i > 0 ? change(i) : undefined)
-      return { ...one, hashes: Array.from({ length: heads }, (_, i) => sha256(bytesOf(SIZE, i))).reverse() }
-    }
-
-    test('names the four heads before', async () => {
-      const { answer, hashes } = await offering(6)
-      expect(readFrame((await answer(ask))[0]!)).toMatchObject({
-        hash: hashes[0],
-        before: hashes.slice(1, 5),
-      })
-    })
-
-    test('gives those from a head that a peer has to the newest, or to the one before that', async () => {
-      const { answer, hashes } = await offering(4)
-      const between = async (to: number, from: number) =>
-        Buffer.concat(await answer(get(hashes[to]!, 0, hashes[from])))
-      expect(await between(0, 2)).toEqual(Buffer.concat([change(2), change(3)]))
-      expect(await between(1, 3)).toEqual(Buffer.concat([change(1), change(2)]))
-      expect((await between(0, 0)).length + (await between(2, 1)).length).toBe(0)
-    })
-
-    test('gives none past a head that does not follow', async () => {
-      const { heads, answer, hashes } = await offering(3)
-      heads.offer(FACTS, bytesOf(SIZE, 7))
-      const head = readFrame((await answer(ask))[0]!)
-      expect(head.before).toBeUndefined()
-      expect(await answer(get(head.hash, 0, hashes[0]))).toEqual([])
-      expect(sizes(await answer(get(head.hash)))).toEqual([CHUNK, CHUNK, CHUNK, 100])
-    })
-
-    test('gives none of a lineage that it has left', async () => {
-      const { heads, answer } = await offering(3)
-      heads.withdraw()
-      heads.offer(FACTS, bytesOf(SIZE, 7), change(7))
-      expect(readFrame((await answer(ask))[0]!).before).toBeUndefined()
-    })
   })
 
   test('says that it has none of another lineage, and nothing of a head that nobody offers', async () => {

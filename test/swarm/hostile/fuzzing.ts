@@ -6,9 +6,8 @@ import { RPC } from '@libp2p/gossipsub/message'
 import { Admission } from '../../../daemon/swarm/admission/admission.ts'
 import { groupsTopic } from '../../../daemon/swarm/gossip/config.ts'
 import { PeerRecords } from '../../../daemon/swarm/peers/records.ts'
+import { pack, packedSize, unpack } from '../../../daemon/trainer/heads/blocks.ts'
 import { createHeadExchange } from '../../../daemon/trainer/heads/exchange.ts'
-import { pack, packedSize, unpack } from '../../../daemon/trainer/heads/packing/blocks.ts'
-import { changeTo, follow } from '../../../daemon/trainer/heads/packing/changes.ts'
 import { distance, type Vector } from '../../../daemon/trainer/heads/vector.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import {
@@ -81,17 +80,6 @@ function unpackAny(bytes: Uint8Array): string {
 const HEAD_VALUES = 200
 const HEAD_LAYOUT = { size: HEAD_VALUES, tensors: [{ name: 'w', at: 0, length: HEAD_VALUES }] }
 
-/** Any bytes as changes of a head: they are refused, or lead to bytes that are a head or are refused as one. */
-function followAny(): (bytes: Uint8Array) => string {
-  const head = pack(Float32Array.from({ length: HEAD_VALUES }, (_, i) => Math.cos(i)))
-  return (bytes) => {
-    const next = follow(head, bytes, HEAD_VALUES)
-    if (!next) return 'refused'
-    if (next.length !== packedSize(HEAD_VALUES)) throw new Error('a head of another size')
-    return unpackAny(next)
-  }
-}
-
 /** A body as a peer's head: it is refused, or joined within the limit, or tried; and the node's weights stay finite. */
 function joinBody(): (bytes: Uint8Array) => string {
   const start = Float32Array.from({ length: HEAD_VALUES }, (_, i) => Math.cos(i))
@@ -113,7 +101,7 @@ function joinBody(): (bytes: Uint8Array) => string {
     if (version % 8 === 0) exchange.dismiss(['a'])
     const weights = moved()
     exchange.make({ version, weights, at: 0 })
-    exchange.ask(['a'])
+    exchange.ask(['a'], weights)
     const answer = exchange.take({ author: 'a', version, hash: '', ...nothing, bytes })
     exchange.answered('a')
     if (answer !== 'taken') return answer
@@ -143,7 +131,6 @@ export const HARNESSES: Record<string, (bytes: Uint8Array) => string> = {
   'head-request': read(decodeHeadRequest),
   'packed-head': unpackAny,
   'joined-head': joinBody(),
-  'head-change': followAny(),
   batch: read(decodeBatch),
   receipt: read((bytes) => decodeReceipt(openFrame(bytes, MAX_RECEIPT_BYTES))),
   'receipt-request': read(decodeReceiptRequest),
@@ -203,8 +190,6 @@ export function seeds(): Uint8Array[] {
     pack(Float32Array.from({ length: HEAD_VALUES }, (_, i) => 1e36 * Math.sin(i))),
     pack(new Float32Array(HEAD_VALUES).fill(Number.POSITIVE_INFINITY)),
     pack(new Float32Array(HEAD_VALUES).fill(Number.NaN)),
-    changeTo(new Float32Array(HEAD_VALUES), pack(new Float32Array(HEAD_VALUES).fill(1))).change,
-    changeTo(new Float32Array(HEAD_VALUES).fill(1e38), pack(new Float32Array(HEAD_VALUES))).change,
     encodeBulkRequest({ manifest: 'ab'.repeat(32) }),
     Buffer.from(encodeInvite({ swarm: 'test', contacts: [contact], rules: 'ab'.repeat(32), psk }), 'latin1'),
     RPC.encode({

@@ -9,8 +9,7 @@ import { readReceipt } from '../../../daemon/swarm/receipts/receipts.ts'
 import { isHeadOf } from '../../../daemon/trainer/audit/head.ts'
 import { createOwnHeads } from '../../../daemon/trainer/audit/own-heads.ts'
 import { hashOf } from '../../../daemon/trainer/audit/state.ts'
-import { createHeadExchange } from '../../../daemon/trainer/heads/exchange.ts'
-import { packBeside } from '../../../daemon/trainer/heads/packing/own-head.ts'
+import { createHeadExchange, packBeside } from '../../../daemon/trainer/heads/exchange.ts'
 import { toVector } from '../../../daemon/trainer/heads/vector.ts'
 import type { UpdateOptions, UpdateReport } from '../../../daemon/trainer/update.ts'
 import { NO_PHASES } from '../../../protocol/api/index.ts'
@@ -179,7 +178,6 @@ describe('a head', () => {
     createHeadExchange({
       ...{ layout, origin: () => toVector(layout, INITIAL) },
       ...{ every: 1, learningRate: () => 1e-3, batchGroups: () => 8 },
-      isFollowed: () => true,
     })
 
   test('follows from the weights that the receipt names, also with what rounding had lost before', async () => {
@@ -188,7 +186,7 @@ describe('a head', () => {
     for (let i = 0; i < 3; i++) {
       await step()
       const weights = toVector(layout, state.weights).map((value, at) => value + at * 1e-4)
-      await audits.made({ bytes: exchange.make({ version: i, weights, at: 0 }).bytes, weights })
+      await audits.made({ bytes: exchange.make({ version: i, weights, at: 0 }), weights })
       expect(await audits.audit({})).toMatchObject({ head: 'passed' })
     }
     expect(readReceipt(audits.receipt()!).head!.lost).toBeDefined()
@@ -199,7 +197,7 @@ describe('a head', () => {
     await step()
     const exchange = ofHeads()
     const weights = toVector(layout, state.weights)
-    const { bytes } = exchange.make({ version: 0, weights: weights.map((value) => value + 1), at: 0 })
+    const bytes = exchange.make({ version: 0, weights: weights.map((value) => value + 1), at: 0 })
     await audits.made({ bytes, weights })
     expect(readReceipt(audits.receipt()!).head).toBeUndefined()
   })

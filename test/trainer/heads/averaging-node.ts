@@ -11,7 +11,7 @@ import { createCheckpoints } from '../../../daemon/store/checkpoints/checkpoints
 import type { Disk } from '../../../daemon/store/disk.ts'
 import { nodeDisk } from '../../../daemon/store/node-disk.ts'
 import { restoreNode, saveNode } from '../../../daemon/trainer/checkpoints/checkpointing.ts'
-import { pack } from '../../../daemon/trainer/heads/packing/blocks.ts'
+import { pack } from '../../../daemon/trainer/heads/blocks.ts'
 import { createProbation } from '../../../daemon/trainer/heads/probation.ts'
 import { layoutOf } from '../../../daemon/trainer/heads/vector.ts'
 import { NO_PHASES } from '../../../protocol/api/index.ts'

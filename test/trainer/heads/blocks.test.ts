@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { randomStream } from '../../../daemon/host/random.ts'
-import { pack, packedSize, unpack } from '../../../daemon/trainer/heads/packing/blocks.ts'
+import { pack, packedSize, unpack } from '../../../daemon/trainer/heads/blocks.ts'
 
 const random = randomStream(1, 'blocks')
 const values = Float32Array.from({ length: 200 }, () => 2 * random() - 1)

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { Weights } from '../../../daemon/engine/weights.ts'
 import { createNodeHeads, type HeadsParts } from '../../../daemon/node/heads/heads.ts'
 import type { JoinedPeers } from '../../../daemon/policy/trained.ts'
-import { pack } from '../../../daemon/trainer/heads/packing/blocks.ts'
+import { pack } from '../../../daemon/trainer/heads/blocks.ts'
 import { createProbation, type Probation } from '../../../daemon/trainer/heads/probation.ts'
 import { layoutOf } from '../../../daemon/trainer/heads/vector.ts'
 import { NO_PHASES, type WeightsMet } from '../../../protocol/api/index.ts'
@@ -60,8 +60,6 @@ function play(
     recorded: [] as number[],
     alarms: [] as string[],
     receipts: [] as unknown[],
-    /** SHA-256 of heads from which changes could be fetched. */
-    known: [] as (string | undefined)[],
     now: 0,
     timers: [] as { at: number; run(): void }[],
   }
@@ -105,8 +103,7 @@ function play(
           if (peers[peer]!.isBusy) return undefined
           return peers[peer]!.isSilent ? null : headOf(peer)
         },
-        async fetch({ author }, { onHeld, known }) {
-          state.known.push(known?.hash)
+        async fetch({ author }, { onHeld }) {
           const { value, bytes, sent, isHeld } = peers[author]!
           if (isHeld) {
             onHeld?.()
@@ -215,19 +212,6 @@ describe('two nodes with as much work behind them', () => {
     await settle()
     expect(firstOf(state.weights)).toBeCloseTo(2.5, 4)
   })
-})
-
-test('of a peer whose head came before, changes are asked for', async () => {
-  const peers = { a: { value: 3, own: 0 } }
-  const { heads, state, settle, step } = play(peers)
-  await step(2)
-  await heads.exchange()
-  await settle()
-  peers.a.value = 3.5
-  state.version += 4
-  await heads.exchange()
-  await settle()
-  expect(state.known).toEqual([undefined, 'a 3'])
 })
 
 test('a node whose groups teach it nothing learns from a peer, again and again', async () => {

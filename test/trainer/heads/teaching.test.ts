@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Weights } from '../../../daemon/engine/weights.ts'
 import { createTeachers, type TeachersParts } from '../../../daemon/policy/teachers.ts'
-import { pack } from '../../../daemon/trainer/heads/packing/blocks.ts'
+import { pack } from '../../../daemon/trainer/heads/blocks.ts'
 import { createTeachingHeads } from '../../../daemon/trainer/heads/teaching.ts'
 import type { Layout } from '../../../daemon/trainer/heads/vector.ts'
 

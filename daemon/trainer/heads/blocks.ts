@@ -1,9 +1,9 @@
 // A vector in about eight bits a value: blocks of 64 values, each with its largest magnitude as a float and one signed
 // byte a value. What rounding loses is given back, so that a sender can add it to the next vector (error feedback).
 
-import type { Vector } from '../vector.ts'
+import type { Vector } from './vector.ts'
 
-export const BLOCK = 64
+const BLOCK = 64
 const STEPS = 127
 
 /** Bytes of a packed vector. */
@@ -11,38 +11,23 @@ export function packedSize(values: number): number {
   return 4 * Math.ceil(values / BLOCK) + values
 }
 
-/** A packed vector: scales first, as little-endian floats, then the bytes. */
-export interface Packed {
-  scales: DataView
-  bytes: Int8Array
-}
-
-export function partsOf(packed: Uint8Array, values: number): Packed {
-  const blocks = Math.ceil(values / BLOCK)
-  return {
-    scales: new DataView(packed.buffer, packed.byteOffset, 4 * blocks),
-    bytes: new Int8Array(packed.buffer, packed.byteOffset + 4 * blocks, values),
-  }
-}
-
+/** Scales first, as little-endian floats, then the bytes. */
 export function pack(vector: Vector): Uint8Array<ArrayBuffer> {
+  const blocks = Math.ceil(vector.length / BLOCK)
   const packed = new Uint8Array(packedSize(vector.length))
-  const into = partsOf(packed, vector.length)
-  for (let at = 0; at < vector.length; at += BLOCK)
-    packBlock(into, at, vector, at, Math.min(vector.length, at + BLOCK))
+  const scales = new DataView(packed.buffer, 0, 4 * blocks)
+  const bytes = new Int8Array(packed.buffer, 4 * blocks)
+  for (let block = 0; block < blocks; block++)
+    scales.setFloat32(4 * block, packBlock(vector, bytes, block), true)
   return packed
 }
 
-// Functions of one block, because a loop over all would be compiled each time (../../../engine/parts.ts).
+// Functions of one block, because a loop over all would be compiled each time (../../engine/parts.ts).
 
-/** Packs values of a vector as the block that begins with this value. */
-export function packBlock(
-  { scales, bytes }: Packed,
-  at: number,
-  vector: Vector,
-  from: number,
-  to: number,
-): void {
+/** Returns the block's scale. */
+function packBlock(vector: Vector, bytes: Int8Array, block: number): number {
+  const from = block * BLOCK
+  const to = Math.min(vector.length, from + BLOCK)
   let largest = 0
   for (let i = from; i < to; i++) {
     const size = Math.abs(vector[i]!)
@@ -50,22 +35,17 @@ export function packBlock(
   }
   const factor = largest > 0 ? STEPS / largest : 0
   // Rounded to the nearest, as Math.round does, which takes three times as long.
-  for (let i = from; i < to; i++) bytes[at + i - from] = ((vector[i]! * factor + 128.5) | 0) - 128
-  scales.setFloat32((4 * at) / BLOCK, largest, true)
-}
-
-/** The step of a block: what a byte counts. Undefined if it is no finite one. */
-export function stepOf({ scales }: Packed, at: number): number | undefined {
-  const step = scales.getFloat32((4 * at) / BLOCK, true) / STEPS
-  return step >= 0 && step < Number.POSITIVE_INFINITY ? step : undefined
+  for (let i = from; i < to; i++) bytes[i] = ((vector[i]! * factor + 128.5) | 0) - 128
+  return largest
 }
 
 /** False for a byte that `packBlock` does not make, and where a sum is not finite. */
-function isAdded(vector: Vector, { bytes }: Packed, at: number, step: number, sign: number): boolean {
-  const to = Math.min(vector.length, at + BLOCK)
-  for (let i = at; i < to; i++) {
+function isAdded(vector: Vector, bytes: Int8Array, block: number, scale: number, sign: number): boolean {
+  const from = block * BLOCK
+  const to = Math.min(vector.length, from + BLOCK)
+  for (let i = from; i < to; i++) {
     if (bytes[i]! < -STEPS) return false
-    vector[i]! += sign * Math.fround(step * bytes[i]!)
+    vector[i]! += sign * Math.fround(scale * bytes[i]!)
     if (!(Math.abs(vector[i]!) < Number.POSITIVE_INFINITY)) return false
   }
   return true
@@ -99,10 +79,13 @@ export function packOff(vector: Vector): Uint8Array<ArrayBuffer> {
 /** The vector itself, with the packed one added, or taken away by a sign of -1. */
 function added(vector: Vector, packed: Uint8Array, sign = 1): Vector | undefined {
   if (packed.length !== packedSize(vector.length)) return undefined
-  const parts = partsOf(packed, vector.length)
-  for (let at = 0; at < vector.length; at += BLOCK) {
-    const step = stepOf(parts, at)
-    if (step === undefined || !isAdded(vector, parts, at, step, sign)) return undefined
+  const blocks = Math.ceil(vector.length / BLOCK)
+  const scales = new DataView(packed.buffer, packed.byteOffset, 4 * blocks)
+  const bytes = new Int8Array(packed.buffer, packed.byteOffset + 4 * blocks, vector.length)
+  for (let block = 0; block < blocks; block++) {
+    const scale = scales.getFloat32(4 * block, true) / STEPS
+    if (!(scale >= 0 && scale < Number.POSITIVE_INFINITY)) return undefined
+    if (!isAdded(vector, bytes, block, scale, sign)) return undefined
   }
   return vector
 }
