@@ -137,14 +137,14 @@ type Waiting = FetchedHead & Omit<ComparedHead, 'weights'>
 /** Optimizer steps between two heads, in the daemon and in the simulation. */
 export const STEPS_BETWEEN_HEADS = 4
 /**
- * A head so many times as far away as own steps lead between two heads is too far. Honest ones came within 2.7, also two rounds
- * late, and within 2.2 among eight daemons, in one run each (docs/results/simulation.md).
+ * A head so many times as far away as own steps lead between two heads is too far. Honest ones came within 2.7, in one process
+ * also two rounds late, and among eight daemons, in one run each (docs/results/simulation.md).
  */
 const FARTHEST = 3
 /**
- * A head counts at most like one so many times as far away as own steps lead. Honest ones of eight daemons come from 1.4 to 2.0
- * (one run). Shortened to once, they no longer held each other together: after 30 steps most were too far away, and what the
- * nodes had learnt was lost again.
+ * A head counts at most like one so many times as far away as own steps lead. Of honest ones of eight daemons half are nearer
+ * than 1.7, and 90 % than 2.2 (one run). Shortened to once, they no longer held each other together: after 30 steps most were
+ * too far away, and what the nodes had learnt was lost again.
  */
 const LONGEST = 2
 /** No training makes weights so many times as long. A trial of them would cost this node, and not their sender. */
