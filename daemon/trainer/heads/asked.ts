@@ -5,8 +5,8 @@ import type { Vector } from './vector.ts'
 
 export interface AskedOptions {
   /**
-   * Whether others follow this node's steps by receipts. They know what it had when it asked, and no weights without some
-   * steps.
+   * Whether others follow this node's steps by receipts. They know the weights that it had when it asked, and not those
+   * without its latest steps.
    */
   isFollowed(): boolean
 }

@@ -1,12 +1,12 @@
-// The mean of own weights and peers' heads, where each head is compared with what this node had when it asked for it. So
-// a late head does not pull back what this node has learnt since.
+// The mean of own weights and peers' heads, where each head is compared with what this node had about when its peer made it
+// (./asked.ts). So an old or late head does not pull back what this node has learnt since.
 
 import { addDifference, type Vector } from './vector.ts'
 
 export interface ComparedHead {
   /** Valid until the weights of another head are asked for. */
   weights(): Vector
-  /** What this node had when it asked for the head. */
+  /** What this node had then. */
   beside: Vector
   /** How far it is from that. */
   apart: number
