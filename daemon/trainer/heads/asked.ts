@@ -12,11 +12,11 @@ export interface AskedOptions {
 }
 
 export interface Asked {
-  /** This node has made a head, at this time in ms. `withoutSteps`: its weights without the steps since the head before. */
+  /** This node has made a head at this time. `withoutSteps`: its weights without the steps since the head before. */
   made(at: number, withoutSteps: Vector | undefined): void
   /** The peers among these that are not being asked already; they are asked now, and the newest head is of these weights. */
   ask(peers: readonly string[], weights: Vector): string[]
-  /** What a head of this peer is compared with, if it was so many ms old. Undefined if the peer was not asked. */
+  /** What a head of this peer is compared with, if it was so old, by the same clock. Undefined if the peer was not asked. */
   beside(peer: string, age: number): Vector | undefined
   /** The peer has answered, or will not. */
   answered(peer: string): void
@@ -26,7 +26,8 @@ export interface Asked {
 
 interface Then {
   now: Vector
-  before?: { weights: Vector; ms: number } | undefined
+  /** The weights without the steps since the head before, and how old that is. */
+  before?: { weights: Vector; age: number } | undefined
 }
 
 export function createAsked({ isFollowed }: AskedOptions): Asked {
@@ -34,7 +35,7 @@ export function createAsked({ isFollowed }: AskedOptions): Asked {
   let asked = new Map<string, Then>()
   return {
     made(at, withoutSteps) {
-      const before = newest && withoutSteps && { weights: withoutSteps, ms: at - newest.at }
+      const before = newest && withoutSteps && { weights: withoutSteps, age: at - newest.at }
       newest = { at, before }
     },
     ask(peers, weights) {
@@ -45,7 +46,7 @@ export function createAsked({ isFollowed }: AskedOptions): Asked {
     },
     beside(peer, age) {
       const { now, before } = asked.get(peer) ?? {}
-      return before && age > before.ms / 2 ? before.weights : now
+      return before && age > before.age / 2 ? before.weights : now
     },
     answered(peer) {
       asked.delete(peer)

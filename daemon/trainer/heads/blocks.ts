@@ -34,7 +34,7 @@ function packBlock(vector: Vector, bytes: Int8Array, block: number): number {
     if (!(size <= largest)) largest = size
   }
   const factor = largest > 0 ? STEPS / largest : 0
-  // Rounded to the nearest, as Math.round does, which takes three times as long.
+  // Rounded to the nearest, as Math.round does, with which packing takes three times as long. No number becomes -128.
   for (let i = from; i < to; i++) bytes[i] = ((vector[i]! * factor + 128.5) | 0) - 128
   return largest
 }

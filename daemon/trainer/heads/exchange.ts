@@ -41,7 +41,7 @@ export interface FetchedHead extends Learnt {
   hash: string
   /** What the peer trains on, as far as it says. */
   tasks?: readonly Pick<HeadTask, 'name' | 'difficulty'>[]
-  /** How old it was when the peer was asked, ms. Its claim. */
+  /** How old it was when the peer was asked; in the daemon, ms. Its claim. Default: 0. */
   age?: number | undefined
   bytes: Uint8Array
 }
@@ -80,7 +80,7 @@ export interface HeadExchange {
   isDue(version: number): boolean
   /** This node has written a group. */
   wrote(): void
-  /** Makes a head: the bytes that peers get. `at`: ms by any clock. */
+  /** Makes a head: the bytes that peers get. `at`: the time by any clock, in the unit of the ages of heads. */
   make(now: { version: number; weights: Vector; at: number }): Uint8Array<ArrayBuffer>
   /**
    * The peers among these to ask now: those that are not being asked already. What they send is compared with these weights,

@@ -21,6 +21,8 @@ interface Played {
   own: number
   bytes?: Uint8Array
   tasks?: readonly string[]
+  /** Of its head when it answers. */
+  age?: number
   /** It has made no head yet. */
   isSilent?: boolean
   /** It fetches this node’s heads. */
@@ -65,9 +67,9 @@ function play(
   }
   const fetching: Promise<unknown>[] = []
   const headOf = (peer: string): Head => {
-    const { value, own, tasks: names = [] } = peers[peer]!
+    const { value, own, age = 0, tasks: names = [] } = peers[peer]!
     const tasks = names.map((name) => ({ name, difficulty: 0, accuracy: 0.4 }))
-    const facts = { lineage: 'l', hash: `${peer} ${value}`, size: 0, version: 1, tasks, createdAt: 0 }
+    const facts = { lineage: 'l', hash: `${peer} ${value}`, size: 0, version: 1, tasks, createdAt: 0, age }
     return { ...facts, author: peer, own, foreign: 0 }
   }
   /** So many rewards as have this mean, nearly. */
@@ -188,6 +190,16 @@ describe('two nodes with as much work behind them', () => {
     // One head of the peer has come for one own.
     expect(heads.nodes).toBe(2)
     expect(heads.isJoined('a')).toBe(true)
+  })
+
+  test('learn nothing from, and lose nothing by, a head of before their last steps', async () => {
+    const { heads, state, settle, step } = play({ a: { value: 1, own: 0, age: 900 } })
+    await step(2)
+    state.now += 1000
+    await heads.exchange()
+    await settle()
+    expect(heads.isJoined('a')).toBe(true)
+    expect(firstOf(state.weights)).toBeCloseTo(2, 4)
   })
 
   test('do not send each other groups while both average, but for one in 16', async () => {
