@@ -23,7 +23,7 @@ import {
 
 /** Readers share a snapshot that is at most this old. */
 const SNAPSHOT_FRESH_MS = 200
-const SAMPLE_EVERY_MS = 1000
+const SAMPLE_EVERY_MS = 2000
 /** Time to send the last answers when the server closes, such as the answer to `stop`. */
 const LAST_WORDS_MS = 500
 

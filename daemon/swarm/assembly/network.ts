@@ -122,8 +122,6 @@ export function makeNode(options: SwarmOptions, made: Assembled, parts: Assembly
         },
       },
       stun: () => options.stun ?? [],
-      // Whoever pings is alive, so one of two peers is enough.
-      onPing: (peer) => made.prober.heard(peer),
       onFound: (found) => onFound(found, made, parts),
       onMdnsWorks: () => notices.over('mdns'),
       onMdnsTrouble: (message) => notices.noMdns(message),

@@ -11,14 +11,12 @@ import type {
   Libp2p,
   PeerDiscovery,
   PeerInfo,
-  StreamHandler,
   Transport,
 } from '@libp2p/interface'
 import { type MulticastDNSComponents, mdns } from '@libp2p/mdns'
-import { type Ping, type PingComponents, type PingInit, ping } from '@libp2p/ping'
+import { type Ping, ping } from '@libp2p/ping'
 import { preSharedKey } from '@libp2p/pnet'
 import { tcp } from '@libp2p/tcp'
-import { yamux } from '@libp2p/yamux'
 import type { Datastore } from 'interface-datastore'
 import { createLibp2p } from 'libp2p'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -31,6 +29,7 @@ import type { PortForwardingParts } from '../router/port-forwarding.ts'
 import type { DhtParts } from './dht.ts'
 import { encryption } from './encryption.ts'
 import { MAX_HANDSHAKES } from './handshakes.ts'
+import { muxer } from './muxer.ts'
 import { webRtcTransport } from './webrtc.ts'
 
 /** Timeout per address; addresses are tried one by one. Enough for a round trip of 400 ms and a lost packet. */
@@ -67,8 +66,6 @@ export interface HostParts {
   /** The order in which to dial a peer's addresses. */
   compareAddresses(a: Address, b: Address): -1 | 0 | 1
   guard: GossipGuard
-  /** A peer pinged this node. */
-  onPing(peer: string): void
   /** mDNS found a peer. Called for each answer, not only the first. */
   onFound(info: PeerInfo): void
   /** `host:port` of STUN servers; read for each WebRTC connection. */
@@ -112,7 +109,7 @@ export async function createHost(options: HostOptions, parts: HostParts): Promis
     ...(options.psk && { connectionProtector: preSharedKey({ psk: Buffer.from(formatPsk(options.psk)) }) }),
     connectionEncrypters: [encryption()],
     // A stream may buffer 4 MiB unread. With a larger window, libp2p aborts the stream.
-    streamMuxers: [yamux({ streamOptions: { maxStreamWindowSize: 4 << 20 } })],
+    streamMuxers: [muxer({ streamOptions: { maxStreamWindowSize: 4 << 20 } })],
     connectionGater: parts.gater,
     ...(parts.datastore && { datastore: parts.datastore }),
     // By default, addresses expire after an hour and peers after six, which leaves nobody to dial.
@@ -140,8 +137,8 @@ export async function createHost(options: HostOptions, parts: HostParts): Promis
       identify: identify({ maxInboundStreams: 4, maxOutboundStreams: 4 }),
       // Tells peers when addresses change: a relay was found, a laptop moved. It is separate from identify.
       ...({ identifyPush: identifyPush({ maxInboundStreams: 4, maxOutboundStreams: 4 }) } as object),
-      // libp2p's monitor, its DHT and probe.ts ping on the same connection. By default only one may at a time.
-      ping: heardPing({ maxInboundStreams: 4, maxOutboundStreams: 4 }, parts),
+      // libp2p's monitor, its DHT and older nodes ping on the same connection. By default only one may at a time.
+      ping: ping({ maxInboundStreams: 4, maxOutboundStreams: 4 }),
       ...((options.mdns && { mdns: watchedMdns(options, parts) }) as object),
       pubsub: (components) => {
         const pubsub = gossipsub(gossipOptions(options.topics))(components as never)
@@ -150,19 +147,6 @@ export async function createHost(options: HostOptions, parts: HostParts): Promis
       },
     },
   })
-}
-
-/** libp2p's `use` would do, but 3.3 adds one more handler of the protocol for each stream that comes. */
-function heardPing(init: PingInit, { onPing }: Pick<HostParts, 'onPing'>) {
-  return (components: PingComponents): Ping => {
-    const service = ping(init)(components) as Ping & { handlePing: StreamHandler }
-    const { handlePing } = service
-    service.handlePing = (stream, connection) => {
-      onPing(connection.remotePeer.toString())
-      return handlePing(stream, connection)
-    }
-    return service
-  }
 }
 
 /**

@@ -5,6 +5,7 @@
 
 import type { Connection, PeerId } from '@libp2p/interface'
 import { byteStream } from '@libp2p/utils'
+import { onPinged, pingMuxer } from '../libp2p/muxer.ts'
 import type { SwarmNode } from '../libp2p/swarm-node.ts'
 import type { Clock, Log } from '../types.ts'
 import { within } from '../within.ts'
@@ -42,7 +43,12 @@ export class Prober {
   /** Callbacks that end the waits for answers. */
   private readonly waits = new Set<() => void>()
   private cancel: (() => void) | undefined
-  private readonly onOpen = ({ detail }: CustomEvent<Connection>) => this.heard(detail.remotePeer.toString())
+  private readonly onOpen = ({ detail }: CustomEvent<Connection>): void => {
+    const peer = detail.remotePeer.toString()
+    this.heard(peer)
+    // Whoever pings is alive, so one of two peers is enough.
+    onPinged(detail, () => this.heard(peer))
+  }
 
   constructor(_options: object, parts: ProberParts) {
     this.parts = parts
@@ -161,14 +167,22 @@ export class Prober {
 
 /** Pings over this connection. Resolves on any answer, even that the protocol is not supported. */
 export async function ping(connection: Connection, clock: Clock): Promise<void> {
+  const answer = pingMuxer(connection)
+  await within<unknown>(ANSWER_MS, { clock }, (signal) =>
+    answer ? Promise.race([answer, aborted(signal)]) : pingByStream(connection, signal),
+  )
+}
+
+const aborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
+
+async function pingByStream(connection: Connection, signal: AbortSignal): Promise<void> {
   try {
-    await within(ANSWER_MS, { clock }, async (signal) => {
-      const stream = await connection.newStream(PING_PROTOCOL, { signal, runOnLimitedConnection: true })
-      const bytes = byteStream(stream)
-      await bytes.write(new Uint8Array(32), { signal })
-      await bytes.read({ bytes: 32, signal })
-      stream.close({ signal }).catch((error: Error) => stream.abort(error))
-    })
+    const stream = await connection.newStream(PING_PROTOCOL, { signal, runOnLimitedConnection: true })
+    const bytes = byteStream(stream)
+    await bytes.write(new Uint8Array(32), { signal })
+    await bytes.read({ bytes: 32, signal })
+    stream.close({ signal }).catch((error: Error) => stream.abort(error))
   } catch (error) {
     if ((error as Error).name !== 'UnsupportedProtocolError') throw error
   }

@@ -127,7 +127,6 @@ describe('the brake', () => {
         compareAddresses: () => 0,
         guard,
         stun: () => [],
-        onPing: () => {},
         onFound: () => {},
         onMdnsTrouble: () => {},
         onMdnsWorks: () => {},

@@ -23,9 +23,7 @@ export const OPEN_GUARD: GossipGuard = {
 }
 
 export interface BareHostOptions
-  extends Partial<
-    Pick<HostParts, 'identity' | 'datastore' | 'guard' | 'onPing' | 'onMdnsTrouble' | 'onMdnsWorks'>
-  > {
+  extends Partial<Pick<HostParts, 'identity' | 'datastore' | 'guard' | 'onMdnsTrouble' | 'onMdnsWorks'>> {
   topic: string
   listen?: readonly string[]
   wide?: boolean
@@ -43,7 +41,6 @@ export async function bareHost({
   identity = freshIdentity(),
   datastore,
   guard = OPEN_GUARD,
-  onPing = () => {},
   onMdnsTrouble = () => {},
   onMdnsWorks = () => {},
 }: BareHostOptions): Promise<SwarmNode> {
@@ -67,7 +64,6 @@ export async function bareHost({
       compareAddresses: compareAddresses([]),
       guard,
       stun: () => [],
-      onPing,
       onFound: () => {},
       onMdnsTrouble,
       onMdnsWorks,
