@@ -164,7 +164,7 @@ export interface Swarm {
   /** Exchange of trained weights with peers. */
   readonly heads: Pick<
     Heads,
-    'offer' | 'withdraw' | 'isTaking' | 'ask' | 'fetch' | 'blame' | 'bytes' | 'held'
+    'offer' | 'withdraw' | 'isTaking' | 'hasAsked' | 'ask' | 'fetch' | 'blame' | 'bytes' | 'held'
   >
   /** Receipts of the steps behind trained weights. */
   readonly receipts: Pick<Receipts, 'tell' | 'ask' | 'named' | 'fetch' | 'blame' | 'bytes'>

@@ -25,6 +25,8 @@ export interface Asking {
   all(peers: readonly string[], taker: Taker): Promise<void>
   /** The peer's answer, or its head, is on its way. */
   isAsking(peer: string): boolean
+  /** It had no head yet when it was asked, or was never asked. */
+  isNew(peer: string): boolean
   /** Why nothing came of asking the peer, if so. */
   lack(peer: string): Lack | undefined
   /** Groups behind the newest head that was taken from the peer, by its own count. */
@@ -103,6 +105,7 @@ export function createAsking(
     out: () =>
       (swarm()?.peers() ?? []).filter(({ id, connected }) => connected && isOut(id)).map(({ id }) => id),
     isAsking: (peer) => asked.has(peer),
+    isNew: (peer) => !fetched.has(peer) && (lacks.get(peer) ?? 'none') === 'none',
     lack: (peer) => lacks.get(peer),
     groups: (peer) => fetched.get(peer)?.groups,
     forget(peer) {

@@ -199,6 +199,15 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     })
   }
 
+  /** Nodes that begin together make their first heads one after another: whoever asks now has one. */
+  const askNew = (): void => {
+    const heads = parts.swarm()?.heads
+    if (!heads || !newest) return
+    const isThere = (peer: string): boolean =>
+      asking.isNew(peer) && heads.hasAsked(peer) && trials.mayAsk(peer)
+    void asking.all(exchange.ask(asking.trusted().filter(isThere), newest), exchange)
+  }
+
   const join = async (): Promise<Vector> => {
     const { version } = policy.reference()
     const joined = exchange.join({ version, weights: await weights(), learnt: behind() })
@@ -252,6 +261,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       const isDue = isHurried || exchange.isDue(policy.reference().version)
       // Nobody could fetch a head.
       if (isDue && connected().length > 0) await phases.run('join', {}, () => begin(joined))
+      else askNew()
     },
     isRead,
     ownGroup({ prompt, rollouts }) {

@@ -30,6 +30,9 @@ const OFFERED = 2
 /** A peer that has fetched none of so many heads does not go on with this node's weights. */
 const LATELY = 8
 
+/** Any number of peers may ask between two heads. */
+const MAX_ASKERS = 1024
+
 type Progress = (bytes: number) => void
 
 export type OwnHead = Omit<Head, 'author' | 'hash' | 'size' | 'createdAt' | 'age'>
@@ -56,6 +59,8 @@ export interface Heads {
   withdraw(): void
   /** The peer has fetched one of this node's newest heads. */
   isTaking(peer: string): boolean
+  /** The peer has asked for a head of this lineage, so it has one: since the newest offer, and since it was asked. */
+  hasAsked(peer: string): boolean
   /**
    * The peer's head of this lineage, signed by the peer. Null if it answers that it has none, undefined if it does not
    * answer. Never rejects.
@@ -88,6 +93,7 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
   /** Heads so far, and how many there were when a peer last fetched one. */
   let offers = 0
   const taken = new Map<string, number>()
+  let askers = new Set<string>()
 
   function* answer(question: Uint8Array, peer: string): Iterable<Uint8Array> {
     if (parts.isBehind() || parts.isMuted(peer) || !asked.take(peer)) return
@@ -95,7 +101,10 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
     if ('lineage' in request) {
       const newest = offered.at(-1)?.facts
       if (newest?.lineage !== request.lineage) yield new Uint8Array()
-      else yield encodeHead({ ...newest, age: clock.now() - newest.createdAt }, identity.signer)
+      else {
+        if (askers.size < MAX_ASKERS) askers.add(peer)
+        yield encodeHead({ ...newest, age: clock.now() - newest.createdAt }, identity.signer)
+      }
       return
     }
     const head = offered.find(({ facts }) => facts.hash === request.head)
@@ -117,6 +126,7 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
       const facts = { ...head, hash, size: own.length, createdAt: clock.now() }
       offered = [...offered, { facts, bytes: own }].slice(-OFFERED)
       offers++
+      askers = new Set()
       for (const [peer, at] of taken) if (offers > at + LATELY) taken.delete(peer)
     },
 
@@ -125,8 +135,10 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
       taken.clear()
     },
     isTaking: (peer) => taken.has(peer),
+    hasAsked: (peer) => askers.has(peer),
 
     async ask(peer, lineage) {
+      askers.delete(peer)
       if (parts.isMuted(peer) || !requests.isConnected(peer)) return undefined
       const question = encodeHeadRequest({ lineage })
       const limits = { maxMessage: MAX_HEAD_FRAME_BYTES, signal: stopped.signal }

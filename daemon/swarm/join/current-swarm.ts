@@ -143,6 +143,7 @@ const weighing = (swarm: () => Swarm): Pick<Swarm, 'heads' | 'receipts'> => ({
     offer: (head, bytes) => swarm().heads.offer(head, bytes),
     withdraw: () => swarm().heads.withdraw(),
     isTaking: (peer) => swarm().heads.isTaking(peer),
+    hasAsked: (peer) => swarm().heads.hasAsked(peer),
     ask: (peer, lineage) => swarm().heads.ask(peer, lineage),
     fetch: (head, options) => swarm().heads.fetch(head, options),
     blame: (peer) => swarm().heads.blame(peer),

@@ -27,6 +27,8 @@ interface Played {
   isSilent?: boolean
   /** It fetches this node’s heads. */
   isTaking?: boolean
+  /** It asked this node for a head since this node asked it. */
+  hasAsked?: boolean
   /** It answers nothing. */
   isBusy?: boolean
   /** The limit for this hour keeps this node from fetching its weights. */
@@ -100,6 +102,7 @@ function play(
           state.offers = []
         },
         isTaking: (peer) => peers[peer]!.isTaking === true,
+        hasAsked: (peer) => peers[peer]!.hasAsked === true,
         blame: (peer) => void state.blamed.push(peer),
         async ask(peer) {
           if (peers[peer]!.isBusy) return undefined
@@ -200,6 +203,20 @@ describe('two nodes with as much work behind them', () => {
     await settle()
     expect(heads.isJoined('a')).toBe(true)
     expect(firstOf(state.weights)).toBeCloseTo(2, 4)
+  })
+
+  test('average before the first step of either, whichever makes its head first', async () => {
+    const peers: Record<string, Played> = { a: { value: 1, own: 0, isSilent: true } }
+    const { heads, settle } = play(peers)
+    await heads.exchange()
+    await settle()
+    peers.a!.isSilent = false
+    await settle()
+    expect(heads.isJoined('a')).toBe(false)
+    peers.a!.hasAsked = true
+    await settle()
+    await settle()
+    expect(heads.isJoined('a')).toBe(true)
   })
 
   test('do not send each other groups while both average, but for one in 16', async () => {
