@@ -93,7 +93,7 @@ export async function openLearning(context: NodeContext, parts: Parts) {
       ...{ policy, plugins: host, pool, parked, journal, phases, roles, restore: saving.restore },
       recorder: audits.recorder,
       isKnown: (author) => late.swarm?.isKnown(author) ?? false,
-      isJoined: heads.isJoined,
+      isJoined: heads.isAveraged,
       nodes: () => heads.nodes,
     },
   )

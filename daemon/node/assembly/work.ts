@@ -35,7 +35,7 @@ export async function startWork(context: NodeContext, parts: Parts) {
       { settings, paths, invite },
       {
         ...{ identity, tasks, model: models.model, policy, plugins: host, core, journal, changed, log },
-        ...{ closers, pool, clock: { now, after }, random, isJoined: heads.isJoined },
+        ...{ closers, pool, clock: { now, after }, random, isJoined: heads.isAveraged },
         onAccusation: parts.audits.accused,
       },
     ),

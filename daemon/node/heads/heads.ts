@@ -87,8 +87,10 @@ export interface NodeHeads {
   teaching(): readonly TeachingHead[]
   /** The peers whose work is in the weights, for a checkpoint. */
   joined(): JoinedPeers | undefined
-  /** Whether the peer's weights were joined lately, so that its groups need not be trained on. */
+  /** Whether the peer's weights were joined lately. */
   isJoined(peer: string): boolean
+  /** The same, or they soon are for the first time: so its groups need not be trained on. */
+  isAveraged(peer: string): boolean
   /** How many learn together, this one included; a peer whose heads come seldom counts less. */
   readonly nodes: number
   /** Undefined while the node neither sends nor takes weights. */
@@ -129,15 +131,22 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       ...{ forget: asking.forget, exchanges: () => exchanges, taken: tellReceipts },
     },
   )
-  const isJoined = (peer: string): boolean =>
-    isOn() && parts.isTrusted(peer) && partners.has(peer) && !isOut(peer)
+  const isAllowed = (peer: string): boolean => isOn() && parts.isTrusted(peer) && !isOut(peer)
+  const isJoined = (peer: string): boolean => isAllowed(peer) && partners.has(peer)
+  const hasAsked = (peer: string): boolean => parts.swarm()?.heads.hasAsked(peer) === true
+  /** Before its second head, a node cannot have joined all: they come while it writes its first groups. */
+  const isFirst = (): boolean => exchanges === 1
+  const isAveraged = (peer: string): boolean =>
+    isJoined(peer) || (isFirst() && isAllowed(peer) && (asking.isAsking(peer) || hasAsked(peer)))
   const connected = (): string[] =>
     (parts.swarm()?.peers() ?? []).flatMap(({ id, connected: isHere }) => (isHere ? [id] : []))
   const isRead = createReaders({
-    ...{ peers: connected, isJoined },
-    isTaking: (peer) => parts.swarm()?.heads.isTaking(peer) === true,
+    ...{ peers: connected, isAveraged },
+    isTaking: (peer) => parts.swarm()?.heads.isTaking(peer) === true || (isFirst() && hasAsked(peer)),
   })
   let exchanges = 0
+  /** Since the newest exchange: peers that were asked because they had asked. */
+  const askedBack = new Set<string>()
   /** Weights at the newest own head. */
   let newest: Vector | undefined
   /** Asks at once, without waiting for further steps. */
@@ -190,6 +199,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     for (const peer of trusted) if (following.isPaused(peer, exchanges)) asking.forget(peer)
     exchanges++
     isHurried = false
+    askedBack.clear()
     const peers = exchange.ask(trusted.filter(trials.mayAsk), present)
     if (peers.length > 0) tellLimit()
     void asking.all(peers, exchange).finally(() => {
@@ -201,11 +211,11 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
 
   /** Nodes that begin together make their first heads one after another: whoever asks now has one. */
   const askNew = (): void => {
-    const heads = parts.swarm()?.heads
-    if (!heads || !newest) return
     const isThere = (peer: string): boolean =>
-      asking.isNew(peer) && heads.hasAsked(peer) && trials.mayAsk(peer)
-    void asking.all(exchange.ask(asking.trusted().filter(isThere), newest), exchange)
+      asking.isNew(peer) && hasAsked(peer) && !askedBack.has(peer) && trials.mayAsk(peer)
+    const peers = newest ? exchange.ask(asking.trusted().filter(isThere), newest) : []
+    for (const peer of peers) askedBack.add(peer)
+    void asking.all(peers, exchange)
   }
 
   const join = async (): Promise<Vector> => {
@@ -296,6 +306,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     teaching: () => (isOn() && parts.mayTeach() ? teaching.list() : []),
     joined: partners.save,
     isJoined,
+    isAveraged,
     get nodes() {
       return isOn() ? exchange.nodesAt(policy.reference().version) : 1
     },

@@ -7,18 +7,18 @@ const SIGN_OF_LIFE = 16
 export interface ReadersParts {
   /** Those that are connected. */
   peers(): readonly string[]
-  /** This node averages the peer's weights. */
-  isJoined(peer: string): boolean
-  /** The peer fetches this node's. */
+  /** This node averages the peer's weights, or soon does. */
+  isAveraged(peer: string): boolean
+  /** The peer fetches this node's, or soon does. */
   isTaking(peer: string): boolean
 }
 
 /** Call it with each group that may be sent: true if it is of use to somebody. */
-export function createReaders({ peers, isJoined, isTaking }: ReadersParts): () => boolean {
+export function createReaders({ peers, isAveraged, isTaking }: ReadersParts): () => boolean {
   let kept = 0
   return () => {
     const all = peers()
-    const hasReader = all.length === 0 || all.some((peer) => !isJoined(peer) || !isTaking(peer))
+    const hasReader = all.length === 0 || all.some((peer) => !isAveraged(peer) || !isTaking(peer))
     return hasReader || ++kept % SIGN_OF_LIFE === 0
   }
 }

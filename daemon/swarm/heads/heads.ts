@@ -59,7 +59,7 @@ export interface Heads {
   withdraw(): void
   /** The peer has fetched one of this node's newest heads. */
   isTaking(peer: string): boolean
-  /** The peer has asked for a head of this lineage, so it has one: since the newest offer, and since it was asked. */
+  /** The peer has asked for this node's newest head, so it has one of the same lineage. */
   hasAsked(peer: string): boolean
   /**
    * The peer's head of this lineage, signed by the peer. Null if it answers that it has none, undefined if it does not
@@ -138,7 +138,6 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
     hasAsked: (peer) => askers.has(peer),
 
     async ask(peer, lineage) {
-      askers.delete(peer)
       if (parts.isMuted(peer) || !requests.isConnected(peer)) return undefined
       const question = encodeHeadRequest({ lineage })
       const limits = { maxMessage: MAX_HEAD_FRAME_BYTES, signal: stopped.signal }

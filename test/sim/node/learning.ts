@@ -55,7 +55,7 @@ export async function openLearning(life: Life, parts: LearningParts) {
     },
     {
       ...{ policy, plugins, pool, parked, isKnown, roles: new Map(), phases: NO_PHASES },
-      isJoined: heads.isJoined,
+      isJoined: heads.isAveraged,
       nodes: () => heads.nodes,
       recorder: audits.recorder,
       journal: {

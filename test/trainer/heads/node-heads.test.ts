@@ -219,6 +219,27 @@ describe('two nodes with as much work behind them', () => {
     expect(heads.isJoined('a')).toBe(true)
   })
 
+  test('do not train on, or send, groups while the first weights are on their way', async () => {
+    let send = () => {}
+    const sent = new Promise<void>((resolve) => {
+      send = resolve
+    })
+    const { heads, settle } = play({ a: { value: 1, own: 0, sent, hasAsked: true } })
+    expect([heads.isAveraged('a'), heads.isRead()]).toEqual([false, true])
+    await heads.exchange()
+    expect([heads.isAveraged('a'), heads.isJoined('a'), heads.isRead()]).toEqual([true, false, false])
+    send()
+    await settle()
+    expect([heads.isAveraged('a'), heads.isJoined('a')]).toEqual([true, true])
+  })
+
+  test('train on the groups of one that has no weights for them, from the first exchange on', async () => {
+    const { heads, settle } = play({ a: { value: 1, own: 0, isSilent: true } })
+    await heads.exchange()
+    await settle()
+    expect([heads.isAveraged('a'), heads.isRead()]).toEqual([false, true])
+  })
+
   test('do not send each other groups while both average, but for one in 16', async () => {
     const { heads, state, settle, step } = play({ a: { value: 3, own: 0, isTaking: true } })
     const sent = () => Array.from({ length: 16 }, heads.isRead).filter(Boolean).length

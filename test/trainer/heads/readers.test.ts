@@ -5,7 +5,7 @@ import { createReaders } from '../../../daemon/node/heads/readers.ts'
 function sent(peers: string[], { joined, taking }: { joined: string[]; taking: string[] }): number {
   const isRead = createReaders({
     peers: () => peers,
-    isJoined: (peer) => joined.includes(peer),
+    isAveraged: (peer) => joined.includes(peer),
     isTaking: (peer) => taking.includes(peer),
   })
   return Array.from({ length: 32 }, isRead).filter(Boolean).length
