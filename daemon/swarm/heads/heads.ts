@@ -54,7 +54,7 @@ export interface Heads {
   start(): Promise<void>
   stop(): void
   /** Replaces the head that peers get. */
-  offer(head: OwnHead, bytes: Uint8Array): void
+  offer(head: OwnHead, bytes: Uint8Array<ArrayBuffer>): void
   /** Peers get no head until the next offer. */
   withdraw(): void
   /** The peer has fetched one of this node's newest heads. */
@@ -89,7 +89,7 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
   const options = { protocol: HEAD_PROTOCOL, fetchMs: FETCH_MS, mostPerHour, signal: stopped.signal }
   const transfers = createTransfers(options, parts)
   /** The newest last. */
-  let offered: { facts: Omit<Head, 'author'>; bytes: Uint8Array }[] = []
+  let offered: { facts: Omit<Head, 'author'>; bytes: Uint8Array<ArrayBuffer> }[] = []
   /** Heads so far, and how many there were when a peer last fetched one. */
   let offers = 0
   const taken = new Map<string, number>()
@@ -157,6 +157,9 @@ export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: Head
     async fetch(head, { size, onProgress, onHeld }) {
       const { author, hash } = head
       if (head.size !== size) return undefined
+      // Nodes that begin together have the same first head.
+      const same = offered.find(({ facts }) => facts.hash === hash)
+      if (same) return same.bytes
       const question = (from: number): Uint8Array => encodeHeadRequest({ head: hash, from })
       return transfers.fetch(author, { hash, size, question, ...(onHeld && { onHeld }) }, onProgress)
     },

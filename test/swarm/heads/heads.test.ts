@@ -237,6 +237,13 @@ describe('a node that fetches a head', () => {
     expect(state.lies).toEqual([])
   })
 
+  test('asks nobody for bytes that are those of its own head', async () => {
+    const { heads, state } = await startOne()
+    heads.offer(FACTS, bytesOf(SIZE))
+    const got = await heads.fetch(head, { size: SIZE })
+    expect([got && sha256(got), state.asked, heads.bytes.in]).toEqual([head.hash, 0, 0])
+  })
+
   test('knows a peer that answers that it has none from one that does not answer', async () => {
     let messages = [new Uint8Array()]
     const { heads } = await startOne({
@@ -407,12 +414,13 @@ describe('a node that fetches a head', () => {
         yield* chunksOf(bytes)
       },
     })
-    heads.offer(FACTS, bytes)
+    const own = bytesOf(SIZE, 2)
+    heads.offer(FACTS, own)
     const seen: { at: number; in: number; out: number }[] = []
     for (let i = 0; i < 90; i++) {
       const before = { ...heads.bytes }
       await heads.fetch(head, { size: SIZE })
-      await answer(get(head.hash))
+      await answer(get(sha256(own)))
       seen.push({ at: clock.time, in: heads.bytes.in - before.in, out: heads.bytes.out - before.out })
       clock.time += 2 * minute
     }
