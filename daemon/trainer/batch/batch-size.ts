@@ -3,8 +3,6 @@
 
 /** The first batch has this share of `batch_groups`, but at least this many groups. */
 const FIRST = { part: 1 / 4, groups: 4 }
-/** The least groups in a batch of a node whose weights are averaged with others'. */
-const MIN_JOINED = 2
 
 /**
  * Number of own groups in a batch without foreign groups, at this policy version. Batches grow over `batch_ramp_steps`
@@ -18,8 +16,7 @@ export function batchAt(
 ): number {
   const first = Math.min(batch_groups, Math.max(FIRST.groups, FIRST.part * batch_groups))
   const grown = batch_ramp_steps > 0 ? Math.min(1, version / batch_ramp_steps) : 1
-  const whole = first + (batch_groups - first) * grown
-  return Math.max(Math.min(batch_groups, MIN_JOINED), Math.ceil(whole / nodes))
+  return Math.ceil((first + (batch_groups - first) * grown) / nodes)
 }
 
 /** Minimum share of own groups in a batch, so that own rollouts confirm each step. As in our runs with eight nodes. */
