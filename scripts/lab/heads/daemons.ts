@@ -4,7 +4,7 @@
 // Daemons with empty homes and a node's defaults on this machine, but for evaluations, and one thread each. An arm is a
 // number of daemons in a private swarm; `4 apart` are as many that know nothing of each other, since a daemon that shares
 // a core with others needs more time for the same work. Arms are compared with as many daemons on a core: what a daemon's
-// connections take each second is more for a group the more slowly it writes. The first is looked at whenever it has written so many more own
+// connections take each second is more for a group the more slowly it writes. `4 apart batch 4`: with batches of four. The first is looked at whenever it has written so many more own
 // groups: all are paused while it evaluates, which is not part of the cost. Where there are several, a newcomer joins at
 // the end, beside the first alone; both are looked at `--catch-up` seconds later, three minutes by default. `0`: none
 // joins. Seeds only number the runs.
@@ -42,6 +42,8 @@ interface Newcomer {
 interface Arm {
   nodes: number
   isApart: boolean
+  /** Groups of a batch; the default if left out. */
+  batch?: number
 }
 
 /** Asking costs the daemon a few milliseconds. */
@@ -64,9 +66,13 @@ await runExperiment<Arm, { looks: Look[]; newcomer?: Newcomer }>({
     prompts: Number(prompts),
   }),
   arm(name) {
-    const [, nodes, apart] = /^(\d+)( apart)?$/.exec(name) ?? []
-    if (!Number(nodes)) throw new Error(`no arm "${name}"; an arm is a number of daemons, and "apart"`)
-    return { nodes: Number(nodes), isApart: apart !== undefined }
+    const [, nodes, apart, batch] = /^(\d+)( apart)?(?: batch (\d+))?$/.exec(name) ?? []
+    if (!Number(nodes))
+      throw new Error(`no arm "${name}"; an arm is a number of daemons, and "apart", and "batch 4"`)
+    return {
+      ...{ nodes: Number(nodes), isApart: apart !== undefined },
+      ...(batch === undefined ? {} : { batch: Number(batch) }),
+    }
   },
 
   async play(arm, { rate, values, log }) {
@@ -177,12 +183,12 @@ async function catchUp(
 
 /** All wait until the last one is there, so that the first is not ahead. */
 async function startAll(
-  { nodes: count, isApart }: Arm,
+  { nodes: count, isApart, batch }: Arm,
   { place, rate }: { place: string; rate: number },
 ): Promise<NodeProcess[]> {
   const nodes: NodeProcess[] = []
   for (let i = 0; i < count; i++) {
-    const node = await startOne(join(place, `${i}`), { rate, isFirst: isApart || i === 0 })
+    const node = await startOne(join(place, `${i}`), { rate, batch, isFirst: isApart || i === 0 })
     await node.pause()
     nodes.push(node)
     if (i > 0 && !isApart) await node.join(await nodes[0]!.invite())
@@ -193,13 +199,13 @@ async function startAll(
 
 async function startOne(
   home: string,
-  { rate, isFirst }: { rate: number; isFirst: boolean },
+  { rate, isFirst, batch }: { rate: number; isFirst: boolean; batch?: number | undefined },
 ): Promise<NodeProcess> {
   await mkdir(home)
   const config = [
     `[engine]\nthreads = 1`,
     `[eval]\nevery_seconds = 0`,
-    `[training]\nlearning_rate = ${rate}`,
+    `[training]\nlearning_rate = ${rate}${batch === undefined ? '' : `\nbatch_groups = ${batch}`}`,
     `[swarm]\nlisten = ["/ip4/127.0.0.1/tcp/0"]\nlan = "off"${isFirst ? '\nprivate = true' : ''}\n`,
   ]
   await writeFile(join(home, 'config.toml'), config.join('\n'))
