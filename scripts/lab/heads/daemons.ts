@@ -3,11 +3,12 @@
 //
 // Daemons with empty homes and a node's defaults on this machine, but for evaluations, and one thread each. An arm is a
 // number of daemons in a private swarm; `4 apart` are as many that know nothing of each other, since a daemon that shares
-// a core with others needs more time for the same work. Arms are compared with as many daemons on a core: what a daemon's
-// connections take each second is more for a group the more slowly it writes. `4 apart batch 4`: with batches of four. The first is looked at whenever it has written so many more own
-// groups: all are paused while it evaluates, which is not part of the cost. Where there are several, a newcomer joins at
-// the end, beside the first alone; both are looked at `--catch-up` seconds later, three minutes by default. `0`: none
-// joins. Seeds only number the runs.
+// a core with others needs more time for the same work; `4 apart batch 4` have that batch. Compare arms with as many
+// daemons on a core: what a daemon's connections take each second is more for a group the more slowly it writes.
+//
+// The first is looked at whenever it has written so many more own groups: all are paused while it evaluates, which is not
+// part of the cost. Where there are several, a newcomer joins at the end, beside the first alone; both are looked at
+// `--catch-up` seconds later, three minutes by default. `0`: none joins. Seeds only number the runs.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
