@@ -64,7 +64,7 @@ export const NODE_METRICS: readonly Metric[] = [
     'loop_lag',
     'process_loop_lag_seconds',
     's',
-    "Worst recent delay of the main thread's event loop",
+    "Worst recent delay of the main thread's event loop, up to 0.1 s too low",
     (s) => (s.machine?.loopLagMs === undefined ? undefined : s.machine.loopLagMs / 1000),
   ),
   gauge(
