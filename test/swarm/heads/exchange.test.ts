@@ -77,7 +77,7 @@ describe('two nodes', () => {
   test('a muted peer gets nothing and is not asked', async () => {
     const [a, b] = await pair()
     a.swarm.heads.offer(FACTS, BYTES)
-    b.swarm.heads.offer(FACTS, BYTES)
+    b.swarm.heads.offer(FACTS, bytesOf(SIZE, 2))
     const head = await b.swarm.heads.ask(a.swarm.peerId, LINEAGE)
     a.swarm.mute(b.swarm.peerId, true)
     expect(await b.swarm.heads.ask(a.swarm.peerId, LINEAGE)).toBeUndefined()
