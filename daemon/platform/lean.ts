@@ -17,7 +17,8 @@ export const LEAN_MALLOC = {
  * A young generation of 8 MB at most, and no collection only because the node is quiet for a moment, which would mark the
  * same 60 MB again and again: a third less processor time where weights are averaged (once), for 30 MB. Without keys on
  * memory pages, because V8 loses track of those and ends the process ("Check failed: jit_page.has_value()") where
- * WebAssembly and worker threads meet, on processors that have such keys (nodejs/node 64500; seen once here).
+ * WebAssembly and worker threads meet (nodejs/node 64500). Whether that helps is not clear: seen once here without the
+ * flag, and once with it.
  */
 const FLAGS = ['--max-semi-space-size=8', '--no-memory-reducer', '--no-memory-protection-keys']
 /**
