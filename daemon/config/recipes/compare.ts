@@ -25,7 +25,7 @@ export function recipeInfo(config: Config, parameters: number): RecipeInfo | und
   }
 }
 
-/** Read once, because a snapshot is made each second. */
+/** Read once, because a snapshot is made every two seconds. */
 const read = new Map<RecipeName, Config>()
 
 function configOf(name: RecipeName): Config {

@@ -138,7 +138,7 @@ type Waiting = FetchedHead & Omit<ComparedHead, 'weights'>
 export const STEPS_BETWEEN_HEADS = 4
 /**
  * A head so many times as far away as own steps lead between two heads is too far. Honest ones came within 2.7, in one process
- * also two rounds late, and among eight daemons, in one run each (docs/results/simulation.md).
+ * also two rounds late, and among eight daemons with steps of two groups, in one run each (docs/results/simulation.md).
  */
 const FARTHEST = 3
 /**
