@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
@@ -14,14 +15,19 @@ class SlowEarly extends BaseSequencer {
   }
 }
 
+/**
+ * As daemon/platform/compiled.ts does for a node. Without it each engine's thread loads Node.js's TypeScript parser, which is
+ * WebAssembly, and where threads start and end quickly V8 loses track of its code and aborts ("Check failed: jit_page...",
+ * nodejs/node 64500): in one of some 20 runs of test/cli/model-commands.test.ts, which starts 36 threads; with it in none of 99.
+ */
+process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('.cache/compiled', import.meta.url))
+
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',
-    // As a node is started; see daemon/platform/lean.ts.
-    execArgv: ['--no-memory-protection-keys'],
     maxWorkers: 2,
     // A process runs many files, and imports only once what they test.
     isolate: false,

@@ -1,4 +1,4 @@
-// Settings that make a node use less memory and not crash, and the screen take less time. glibc and V8 read them only
+// Settings that make a node use less memory, and the screen take less time. glibc and V8 read them only
 // when a process starts, so the program replaces itself (exec): the process stays the same, but starts again.
 // docs/results/edge.md has what each setting of a node saves, docs/results/interface.md that of the screen.
 
@@ -15,12 +15,9 @@ export const LEAN_MALLOC = {
 
 /**
  * A young generation of 8 MB at most, and no collection only because the node is quiet for a moment, which would mark the
- * same 60 MB again and again: a third less processor time where weights are averaged (once), for 30 MB. Without keys on
- * memory pages, because V8 loses track of those and ends the process ("Check failed: jit_page.has_value()") where
- * WebAssembly and worker threads meet (nodejs/node 64500). Whether that helps is not clear: seen once here without the
- * flag, and once with it.
+ * same 60 MB again and again: a third less processor time where weights are averaged (once), for 30 MB.
  */
-const FLAGS = ['--max-semi-space-size=8', '--no-memory-reducer', '--no-memory-protection-keys']
+const FLAGS = ['--max-semi-space-size=8', '--no-memory-reducer']
 /**
  * By default V8 marks the whole heap for each 64 MB of arrays, and peers' weights are such arrays. Where they are counted together
  * with the heap, each of eight nodes that average takes 0.100 processor seconds a group instead of 0.120 (once).
