@@ -28,3 +28,17 @@ test('sizes that are left unplanned are not named: the runtime would keep their 
   expect(told().split('6+6*part').length - 1).toBe(1)
   expect(told()).toContain('rows')
 })
+
+test('within a part they are named, by names of its own, so that the runtime computes in place there', () => {
+  const graph = new Graph('in parts')
+  const part = symbol('part')
+  graph.leaveUnplanned('part')
+  const some = graph.input('some', 'float32', [part, 6])
+  const twice = [0, 1].map(() => graph.inPart(() => mul(mul(some, some), some)))
+  twice.forEach((value, i) => {
+    graph.output(`cubes${i}`, value)
+  })
+  const told = Buffer.from(graph.encode()).toString('latin1')
+  expect(told).toContain('part of part 0')
+  expect(told).toContain('part of part 1')
+})

@@ -22,7 +22,10 @@ export async function score(
   const batches = plan(sequences, { tokens: microBatchTokens })
   for (const [i, batch] of batches.entries()) {
     const packed = pack(sequences, batch)
-    const { parts, sizes } = partsFor(batch.shape, spec, { isShort: checkpointing })
+    const { parts, sizes } = partsFor(batch.shape, spec, {
+      isShort: checkpointing,
+      isOnDevice: runtime.keepsOnDevice,
+    })
     // Computed exactly as in the forward pass of training, including its rounding.
     const isHalf = scaling !== undefined
     const graph = await runtime.compile(

@@ -84,7 +84,10 @@ async function compute<Tensors>(
     counts.realTokens += packed.tokens.length - 1
     counts.computedTokens += packed.tokens.length
     for (const value of filled['column.mask']!) counts.completionTokens += value
-    const { parts, sizes } = partsFor(batch.shape, spec, { isShort: checkpointing })
+    const { parts, sizes } = partsFor(batch.shape, spec, {
+      isShort: checkpointing,
+      isOnDevice: runtime.keepsOnDevice,
+    })
     const options = { accumulate, checkpointing, parts, isScaled: isHalf, taught }
     const graph = await runtime.compile(
       `${key} ${JSON.stringify(parts)}`,

@@ -1,10 +1,11 @@
 // Attention, lowered to a graph. The query heads that share a key/value head become rows of one matmul. Long sequences
 // are computed for a part of their queries at a time. A part attends only to keys up to its last query, and its scores
-// are computed again in the backward pass (as in FlashAttention, Dao et al. 2022, but with all keys at once).
+// are computed again in the backward pass (as in FlashAttention, Dao et al. 2022, but with all keys at once). The result is
+// kept, also where all else of a layer is computed again.
 
 import { type DecoderSpec, windowOf } from '../../decoder.ts'
 import { ANY_BATCH } from '../batch/packing.ts'
-import { inParts, type Range } from '../graph/autodiff.ts'
+import { inParts, type Once, once, type Range } from '../graph/autodiff.ts'
 import { type Dimension, minus, plus, times } from '../graph/dimension.ts'
 import type { Value } from '../graph/graph.ts'
 import {
@@ -19,6 +20,7 @@ import {
   softmax,
   swapLast,
   transpose,
+  weightedMeans,
 } from '../graph/ops.ts'
 import type { BiasOf } from './bias.ts'
 import { softCap } from './blocks.ts'
@@ -38,6 +40,8 @@ export interface Causality {
   ranges: readonly Range[]
   /** Bias [B or 1, 1, queries of the part, keys up to its end] of a part's scores. */
   biasOf: BiasOf
+  /** For a layer that is computed again: keeps what its parts gave. */
+  kept?: Once
 }
 
 /** The causality of each layer: its window decides the bias. A whole sequence's bias is made once for all layers. */
@@ -68,7 +72,7 @@ function attend(
   spec: DecoderSpec,
   [queries, keys, values]: [Value, Value, Value],
   earlier: Dimension,
-  { ranges, biasOf }: Causality,
+  { ranges, biasOf, kept = once() }: Causality,
 ): Value {
   const [batch, rows, kvHeads, share, , headWidth] = queries.shape as [
     Dimension,
@@ -78,21 +82,21 @@ function attend(
     Dimension,
     number,
   ]
-  const some = (queries: Value, range: Range): Value => {
+  const some = (queries: Value, range: Range, known?: Value): Value => {
     const [count, seen] = [minus(range.to, range.from), plus(earlier, range.to)]
     const together = [batch, rows, kvHeads, times(share, count)]
     const scores = scoresOf(reshape(queries, [...together, headWidth]), slice(keys, 3, 0, seen), spec)
     // All heads of a batch share its bias.
     const biased = add(reshape(scores, [batch, times(rows, kvHeads, share), count, seen]), biasOf(range))
-    const weights = reshape(softmax(biased), [...together, seen])
-    return reshape(matmul(weights, slice(values, 3, 0, seen)), [
-      ...together.slice(0, 3),
-      share,
-      count,
-      headWidth,
-    ])
+    const means = weightedMeans(
+      reshape(biased, [...together, seen]),
+      slice(values, 3, 0, seen),
+      known && reshape(known, [...together, headWidth]),
+    )
+    return reshape(means, [...together.slice(0, 3), share, count, headWidth])
   }
-  return ranges.length === 1 ? some(queries, ranges[0]!) : inParts(queries, 4, ranges, [keys, values], some)
+  if (ranges.length === 1) return some(queries, ranges[0]!)
+  return inParts(queries, { axis: 4, ranges, captured: [keys, values], kept }, some)
 }
 
 /** Tokens before a prefix: keys and values [B, kvHeads, P, headWidth], and the bias [B, T, P] of scores to them. */

@@ -4,7 +4,7 @@
 
 import type { DecoderSpec } from '../../decoder.ts'
 import { ANY_BATCH, collect, type PackedInputs, SEGMENT_ROWS, spread } from '../batch/packing.ts'
-import { stage } from '../graph/autodiff.ts'
+import { type Once, once, stage } from '../graph/autodiff.ts'
 import { plus } from '../graph/dimension.ts'
 import type { Graph, Value } from '../graph/graph.ts'
 import { slice } from '../graph/ops.ts'
@@ -48,7 +48,7 @@ export function groupHidden(
   const { segments, prefixes } = inputs
   const parts = [segments, prefixes]
 
-  const layer = (index: number, x: Value): Value => {
+  const layer = (index: number, x: Value, kept: Record<'segments' | 'prefixes', Once>): Value => {
     const angles = rotaryInputs(graph, spec, plus(prefix, segment), index)
     const rotary: Rotary = { positions: inputs.positions, ...angles }
     const normed = inputNorm(parameters, spec, index, x)
@@ -63,14 +63,20 @@ export function groupHidden(
       const last = slice(normed, 0, 0, SEGMENT_ROWS)
       const own: Rotary = { positions: positionsOfSegments, ...angles }
       const [q] = spread(project(parameters, spec, index, 'q', last, own), [segments])
-      const context = collect([segmentAttention(spec, q!, k, v, ofSegments(index))], [segments])
+      const context = collect(
+        [segmentAttention(spec, q!, k, v, { ...ofSegments(index), kept: kept.segments })],
+        [segments],
+      )
       return finishLayer(parameters, spec, index, slice(x, 0, 0, SEGMENT_ROWS), context)
     }
     const [ofSegment, ofPrefix] = spread(project(parameters, spec, index, 'q', normed, rotary), parts)
     const context = collect(
       [
-        segmentAttention(spec, ofSegment!, k, v, ofSegments(index)),
-        prefixAttention(spec, [groups, prefix], [ofPrefix!, k.prefixes, v.prefixes], ofPrefixes(index)),
+        segmentAttention(spec, ofSegment!, k, v, { ...ofSegments(index), kept: kept.segments }),
+        prefixAttention(spec, [groups, prefix], [ofPrefix!, k.prefixes, v.prefixes], {
+          ...ofPrefixes(index),
+          kept: kept.prefixes,
+        }),
       ],
       parts,
     )
@@ -79,7 +85,8 @@ export function groupHidden(
 
   let x = embed(parameters, spec, inputs.tokens)
   for (let index = 0; index < spec.layers; index++) {
-    x = stage(x, trainedInLayer(parameters, spec, index), (input) => layer(index, input), {
+    const kept = { segments: once(), prefixes: once() }
+    x = stage(x, trainedInLayer(parameters, spec, index), (input) => layer(index, input, kept), {
       recompute: checkpointing,
     })
   }

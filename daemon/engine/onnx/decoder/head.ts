@@ -91,18 +91,20 @@ export function headStatistics(
       const column = (values: Value): Value => reshape(slice(values, 0, from, to), [minus(to, from), 1])
       // Each part waits for the one before. Otherwise the runtime might hold the logits of several parts at once.
       const again = afterwards(slice(x, 0, from, to), [earlier])
-      const { logits, back } = logitsOf(again, head)
-      const ofLogits = back(
-        backward(logits, {
-          targets: column(targets),
-          ofLogprob: ofLogprob && column(ofLogprob),
-          ofEntropy: ofEntropy && { gradient: column(ofEntropy), entropy: column(entropy) },
-          ofDivergence: ofDivergence && {
-            gradient: column(ofDivergence),
-            teacher: slicedTeacher(teacher!, from, to),
-          },
-        }),
-      )
+      const ofLogits = graph.inPart(() => {
+        const { logits, back } = logitsOf(again, head)
+        return back(
+          backward(logits, {
+            targets: column(targets),
+            ofLogprob: ofLogprob && column(ofLogprob),
+            ofEntropy: ofEntropy && { gradient: column(ofEntropy), entropy: column(entropy) },
+            ofDivergence: ofDivergence && {
+              gradient: column(ofDivergence),
+              teacher: slicedTeacher(teacher!, from, to),
+            },
+          }),
+        )
+      })
       earlier = unproject(ofLogits, table)
       ofX.push(earlier)
       const part = gemm(ofLogits, again, { transposeA: true })
@@ -125,7 +127,7 @@ function inParts(
     top,
   }: { targets: Value; ranges: readonly Range[]; names: readonly Statistic[] } & TokenExtras,
 ): HeadStatistics {
-  const found = ranges.map(({ from, to }) => {
+  const statisticsOf = ({ from, to }: Range): Value => {
     const { logits } = logitsOf(slice(x, 0, from, to), head)
     const part = tokenStatistics(logits, slice(targets, 0, from, to), {
       teacher: teacher && slicedTeacher(teacher, from, to),
@@ -135,7 +137,8 @@ function inParts(
     // the logits of all parts.
     const columns = names.map((name) => reshape(part[name]!, [minus(to, from), 1]))
     return concat(part.top ? [...columns, part.top] : columns, 1)
-  })
+  }
+  const found = ranges.map((range) => x.graph.inPart(() => statisticsOf(range)))
   const all = concat(found, 0)
   return {
     ...(Object.fromEntries(

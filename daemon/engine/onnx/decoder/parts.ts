@@ -17,25 +17,37 @@ export interface Parts {
 
 /** Most bytes of one part's logits. Smaller parts take less memory but read the output matrix more often. */
 const LOGIT_BYTES = { usual: 160 * 2 ** 20, short: 64 * 2 ** 20 }
-/** Most bytes of one part's scores. Each part has nodes of its own in every layer, and large graphs compile slowly. */
+/** Most bytes of one part's scores. */
 const SCORE_BYTES = 128 * 2 ** 20
+/**
+ * On the CPU a part of a long sequence is about so many queries, since fewer keys come before it then. Each part has nodes of
+ * its own in every layer, and large graphs compile slowly; on a device each costs a start.
+ */
+const QUERIES = { part: 256, shortest: 1536, parts: 16 }
 const FLOAT = 4
 
 /** The parts of a micro-batch, and the sizes that a graph with these parts is run with. */
 export function partsFor(
   shape: BatchShape,
   { vocabulary, heads }: Pick<DecoderSpec, 'vocabulary' | 'heads'>,
-  { isShort = false }: { isShort?: boolean | undefined } = {},
+  { isShort = false, isOnDevice = false }: { isShort?: boolean | undefined; isOnDevice?: boolean } = {},
 ): { parts: Parts; sizes: Bindings } {
   const { groups, rows, prefix, segment } = shape
   const lengths = { head: 1 + shape.segmentTokens, segments: segment, prefixes: prefix }
   const bytesOfScores = FLOAT * groups * heads
   const parts = {
     head: partsOf(lengths.head, FLOAT * lengths.head * vocabulary, LOGIT_BYTES[isShort ? 'short' : 'usual']),
-    segments: partsOf(segment, bytesOfScores * rows * segment * (prefix + segment), SCORE_BYTES),
-    prefixes: partsOf(prefix, bytesOfScores * prefix * prefix, SCORE_BYTES),
+    segments: queryParts(segment, bytesOfScores * rows * segment * (prefix + segment), isOnDevice),
+    prefixes: queryParts(prefix, bytesOfScores * prefix * prefix, isOnDevice),
   }
   return { parts, sizes: { ...shape, ...partSizes(lengths, parts) } }
+}
+
+function queryParts(queries: number, bytes: number, isOnDevice: boolean): number {
+  const { part, shortest, parts } = QUERIES
+  const needed = partsOf(queries, bytes, SCORE_BYTES)
+  if (isOnDevice || queries < shortest) return needed
+  return Math.max(needed, Math.min(parts, 2 ** Math.floor(Math.log2(queries / part))))
 }
 
 /** The number of parts to cut `rows` rows into, given the bytes of all of them and the most bytes of a part. */

@@ -57,46 +57,72 @@ export function stage(
   return out
 }
 
+/** Returns what `make` gave when it was first called. */
+export type Once = (make: () => Value) => Value
+
+export function once(): Once {
+  let made: Value | undefined
+  return (make) => {
+    made ??= make()
+    return made
+  }
+}
+
 /**
- * Applies `build` to each range of x along an axis and joins the results along it. Nothing but x and what was `captured`
- * is kept: the backward pass computes each part again, when that of the part before has finished.
+ * Applies `build` to each range of x along an axis and joins the results along it. Nothing but x, what was `captured` and
+ * the result is kept: the backward pass computes each part again, when that of the part before has finished, and gives
+ * `build` its result. `kept`: a stage that is computed again takes the result of the first time.
  */
 export function inParts(
   x: Value,
-  axis: number,
-  ranges: readonly Range[],
-  captured: readonly Value[],
-  build: (part: Value, range: Range) => Value,
+  { axis, ranges, captured, kept }: PartOptions,
+  build: (part: Value, range: Range, known?: Value) => Value,
 ): Value {
-  const { tape } = x.graph
+  const { graph } = x
+  const { tape } = graph
   const start = tape.length
-  const out = concat(
-    ranges.map((range) => build(slice(x, axis, range.from, range.to), range)),
-    axis,
+  const cut = (whole: Value, { from, to }: Range): Value => slice(whole, axis, from, to)
+  const out = kept(() =>
+    concat(
+      ranges.map((range) => graph.inPart(() => build(cut(x, range), range))),
+      axis,
+    ),
   )
   tape.length = start
-  x.graph.record([x, ...captured], [out], ([g]) => {
+  /** Gradients of a part of x and of what was captured, after the part before. */
+  const backward = (range: Range, g: Value, before: Value): (Value | undefined)[] => {
+    const from = afterwards(cut(x, range), [before])
+    const begin = tape.length
+    const to = build(from, range, cut(out, range))
+    return pullBack(tape.splice(begin), to, cut(g, range), [from, ...captured])
+  }
+  graph.record([x, ...captured], [out], ([g]) => {
     if (!g) return []
     const ofX: Value[] = []
     let ofCaptured: (Value | undefined)[] = captured.map(() => undefined)
     for (const range of ranges) {
-      const from = afterwards(slice(x, axis, range.from, range.to), [ofX.at(-1) ?? g])
-      const begin = tape.length
-      const to = build(from, range)
-      const walked = tape.splice(begin)
-      const part = slice(g, axis, range.from, range.to)
-      const [before, ...own] = pullBack(walked, to, part, [from, ...captured])
+      const [own, ...others] = graph.inPart(() => backward(range, g, ofX.at(-1) ?? g))
       ofX.push(
         afterwards(
-          before!,
-          own.filter((gradient) => gradient !== undefined),
+          own!,
+          others.filter((gradient) => gradient !== undefined),
         ),
       )
-      ofCaptured = ofCaptured.map((sofar, i) => (sofar && own[i] ? add(sofar, own[i]) : (sofar ?? own[i])))
+      ofCaptured = ofCaptured.map((sofar, i) =>
+        sofar && others[i] ? add(sofar, others[i]) : (sofar ?? others[i]),
+      )
     }
     return [concat(ofX, axis), ...ofCaptured]
   })
   return out
+}
+
+interface PartOptions {
+  axis: number
+  ranges: readonly Range[]
+  /** Other values that `build` reads and whose gradients are wanted. */
+  captured: readonly Value[]
+  kept: Once
 }
 
 /** Walks the tape entries backwards, starting from the gradient of `output`. */

@@ -80,11 +80,11 @@ export function refuse(operation: string, why: string, ...values: { dtype: DType
   throw new WaggleError('E_ENGINE', `${operation}(${shapes}): ${why}`, { data: { operation, shapes } })
 }
 
-function infoOf(value: Value, name = value.name): ValueInfoProto {
+function infoOf(value: Value, { name = value.name, show = showDimension } = {}): ValueInfoProto {
   return {
     name,
     elementType: ELEMENT_TYPES[value.dtype],
-    shape: value.shape.map((size) => (typeof size === 'number' ? size : showDimension(size))),
+    shape: value.shape.map((size) => (typeof size === 'number' ? size : show(size))),
   }
 }
 
@@ -108,6 +108,10 @@ export class Graph {
   private readonly made = new Map<string, Value>()
   private readonly unplanned = new Set<string>()
   private readonly unplannedValues = new Set<string>()
+  /** The part that values belong to, by their names. */
+  private readonly partOf = new Map<string, number>()
+  private part: number | undefined
+  private parts = 0
   private counter = 0
 
   constructor(name: string) {
@@ -173,6 +177,17 @@ export class Graph {
     this.unplanned.add(symbol)
   }
 
+  /** Sizes that are hidden by `leaveUnplanned` are equal within what is built here: there the runtime computes in place. */
+  inPart<Built>(build: () => Built): Built {
+    const outer = this.part
+    this.part = this.parts++
+    try {
+      return build()
+    } finally {
+      this.part = outer
+    }
+  }
+
   /** As `node`, and the sizes of its outputs are not named, as in `leaveUnplanned`. */
   unplannedNode(...[op, inputs, outputs, attributes, domain]: Parameters<Graph['node']>): Value[] {
     const values = this.node(op, inputs, outputs, attributes, domain)
@@ -189,7 +204,10 @@ export class Graph {
     domain = '',
   ): Value[] {
     const values = outputs.map((out) => this.value(`v${this.counter++}`, out.dtype, out.shape))
-    for (const value of values) this.made.set(value.name, value)
+    for (const value of values) {
+      this.made.set(value.name, value)
+      if (this.part !== undefined) this.partOf.set(value.name, this.part)
+    }
     this.nodes.push({
       op,
       domain,
@@ -248,9 +266,19 @@ export class Graph {
     this.tape.push({ inputs, outputs, vectorJacobian })
   }
 
-  private isUnplanned({ name, shape }: Value): boolean {
-    if (this.unplannedValues.has(name)) return true
-    return shape.some((size) => [...this.unplanned].some((symbol) => dependsOn(size, symbol)))
+  private isHidden(size: Dimension): boolean {
+    return [...this.unplanned].some((symbol) => dependsOn(size, symbol))
+  }
+
+  /** What the model states of a value's shape; undefined for nothing. */
+  private statedOf(value: Value): ValueInfoProto | undefined {
+    if (this.unplannedValues.has(value.name)) return undefined
+    if (!value.shape.some((size) => this.isHidden(size))) return infoOf(value)
+    const part = this.partOf.get(value.name)
+    if (part === undefined) return undefined
+    return infoOf(value, {
+      show: (size) => (this.isHidden(size) ? `${showDimension(size)} of part ${part}` : showDimension(size)),
+    })
   }
 
   /** The nodes that an output depends on, in order. Gradient rules may add nodes that no output needs. */
@@ -319,13 +347,11 @@ export class Graph {
         })),
       ],
       inputs: inputs.map((value) => infoOf(value)),
-      outputs: this.outputValues.map(({ name, value }) => infoOf(value, name)),
+      outputs: this.outputValues.map(({ name, value }) => infoOf(value, { name })),
       values: nodes
         .filter((node) => own.has(node))
         .flatMap((node) => node.outputs.filter((name) => !rename.has(name)))
-        .map((name) => this.made.get(name)!)
-        .filter((value) => !this.isUnplanned(value))
-        .map((value) => infoOf(value)),
+        .flatMap((name) => this.statedOf(this.made.get(name)!) ?? []),
     })
   }
 }

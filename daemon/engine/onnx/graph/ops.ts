@@ -30,6 +30,15 @@ export {
   unproject,
 } from '../ops/matrices.ts'
 export { gemm, matmul } from '../ops/products.ts'
-export { afterwards, cumulate, reduceMax, reduceMean, softmax, sum, sumOfSquares } from '../ops/reductions.ts'
+export {
+  afterwards,
+  cumulate,
+  reduceMax,
+  reduceMean,
+  softmax,
+  sum,
+  sumOfSquares,
+  weightedMeans,
+} from '../ops/reductions.ts'
 export { concat, expand, pad, reduceSum, reshape, slice, split, swapLast, transpose } from '../ops/shapes.ts'
 export type { Packing } from '../ops/stored-matrix.ts'

@@ -2,7 +2,8 @@
 
 import { fixed, sizeOf, type Value } from '../graph/graph.ts'
 import { add, mul, sub } from './elementwise.ts'
-import { axisOf, concat, expand, reducedShape, reduceSum, requireFloat, reshape } from './shapes.ts'
+import { matmul } from './products.ts'
+import { axisOf, concat, expand, reducedShape, reduceSum, requireFloat, reshape, swapLast } from './shapes.ts'
 
 export function reduceMean(a: Value, axes: readonly number[], keep = false): Value {
   const count = axes.reduce(
@@ -48,16 +49,29 @@ export function sumOfSquares(a: Value): Value {
   })[0]!
 }
 
-/** Softmax over the last axis. */
+/** Softmax over the last axis. No gradient. */
 export function softmax(a: Value): Value {
   requireFloat('softmax', a)
-  const [out] = a.graph.node('Softmax', [a], [{ dtype: 'float32', shape: a.shape }], { axis: -1 })
-  const last = a.shape.length - 1
-  a.graph.record([a], [out!], ([g]) => {
-    if (!g) return [undefined]
-    return [mul(out!, sub(g, reduceSum(mul(g, out!), [last], true)))]
+  return a.graph.node('Softmax', [a], [{ dtype: 'float32', shape: a.shape }], { axis: -1 })[0]!
+}
+
+/**
+ * softmax(scores) values, over the last two axes. `known`: the same, where it has been computed before. The gradient of the
+ * softmax needs a sum over the keys of each query. That is taken from the result, which is narrower than the scores
+ * (Dao et al. 2022, arXiv 2205.14135, equation 4).
+ */
+export function weightedMeans(scores: Value, values: Value, known?: Value): Value {
+  const { tape } = scores.graph
+  const start = tape.length
+  const weights = softmax(scores)
+  const out = known ?? matmul(weights, values)
+  tape.length = start
+  scores.graph.record([scores, values], [out], ([g]) => {
+    if (!g) return []
+    const along = reduceSum(mul(g, out), [out.shape.length - 1], true)
+    return [mul(weights, sub(matmul(g, swapLast(values)), along)), matmul(swapLast(weights), g)]
   })
-  return out!
+  return out
 }
 
 /**
