@@ -87,9 +87,10 @@ test('only large arrays are cut: the logits of a large vocabulary, the scores of
   expect(partsOf(shapeOf(16, 64, 64), small)).toEqual(WHOLE)
   expect(partsOf(shapeOf(32, 64, 64), large)).toEqual({ ...WHOLE, head: 8 })
   expect(partsOf(shapeOf(1, 64, 1024), small)).toEqual(WHOLE)
-  expect(partsOf(shapeOf(1, 64, 4096), small)).toEqual({ ...WHOLE, segments: 16 })
-  expect(partsOf(shapeOf(1, 4096, 64), small)).toEqual({ ...WHOLE, prefixes: 16 })
-  expect(partsOf(shapeOf(1, 64, 4096), small, { isOnDevice: true })).toEqual({ ...WHOLE, segments: 8 })
+  expect(partsOf(shapeOf(1, 64, 2048), small)).toEqual({ ...WHOLE, segments: 8 })
+  expect(partsOf(shapeOf(1, 2048, 64), small)).toEqual({ ...WHOLE, prefixes: 8 })
+  expect(partsOf(shapeOf(1, 64, 2048), small, { isOnDevice: true })).toEqual({ ...WHOLE, segments: 2 })
+  expect(partsOf(shapeOf(1, 64, 8192), small)).toEqual({ ...WHOLE, segments: 32 })
   expect(partsOf(shapeOf(32, 64, 64), large, { isShort: true }).head).toBe(32)
 })
 

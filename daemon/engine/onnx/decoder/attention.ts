@@ -82,7 +82,7 @@ function attend(
     Dimension,
     number,
   ]
-  const some = (queries: Value, range: Range, known?: Value): Value => {
+  const some = (queries: Value, range: Range, along?: Value): Value => {
     const [count, seen] = [minus(range.to, range.from), plus(earlier, range.to)]
     const together = [batch, rows, kvHeads, times(share, count)]
     const scores = scoresOf(reshape(queries, [...together, headWidth]), slice(keys, 3, 0, seen), spec)
@@ -91,7 +91,7 @@ function attend(
     const means = weightedMeans(
       reshape(biased, [...together, seen]),
       slice(values, 3, 0, seen),
-      known && reshape(known, [...together, headWidth]),
+      along && reshape(along, [...together, 1]),
     )
     return reshape(means, [...together.slice(0, 3), share, count, headWidth])
   }

@@ -23,7 +23,7 @@ const SCORE_BYTES = 128 * 2 ** 20
  * On the CPU a part of a long sequence is about so many queries, since fewer keys come before it then. Each part has nodes of
  * its own in every layer, and large graphs compile slowly; on a device each costs a start.
  */
-const QUERIES = { part: 256, shortest: 1536, parts: 16 }
+const QUERIES = { part: 256, shortest: 1536, parts: 8 }
 const FLOAT = 4
 
 /** The parts of a micro-batch, and the sizes that a graph with these parts is run with. */

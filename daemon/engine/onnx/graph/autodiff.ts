@@ -2,7 +2,7 @@
 
 import type { Dimension } from './dimension.ts'
 import { refuse, sameShape, sizeOf, type TapeEntry, type Value } from './graph.ts'
-import { add, afterwards, concat, slice } from './ops.ts'
+import { add, afterwards, concat, rowSums, slice } from './ops.ts'
 
 /**
  * Gradients of a scalar with respect to some values; undefined for a value that the scalar does not depend on. Walks
@@ -71,12 +71,13 @@ export function once(): Once {
 /**
  * Applies `build` to each range of x along an axis and joins the results along it. Nothing but x, what was `captured` and
  * the result is kept: the backward pass computes each part again, when that of the part before has finished, and gives
- * `build` its result. `kept`: a stage that is computed again takes the result of the first time.
+ * `build` the part's row sums of gradient times result. `kept`: a stage that is computed again takes the result of the first
+ * time.
  */
 export function inParts(
   x: Value,
   { axis, ranges, captured, kept }: PartOptions,
-  build: (part: Value, range: Range, known?: Value) => Value,
+  build: (part: Value, range: Range, along?: Value) => Value,
 ): Value {
   const { graph } = x
   const { tape } = graph
@@ -90,18 +91,19 @@ export function inParts(
   )
   tape.length = start
   /** Gradients of a part of x and of what was captured, after the part before. */
-  const backward = (range: Range, g: Value, before: Value): (Value | undefined)[] => {
+  const backward = (range: Range, g: Value, along: Value, before: Value): (Value | undefined)[] => {
     const from = afterwards(cut(x, range), [before])
     const begin = tape.length
-    const to = build(from, range, cut(out, range))
+    const to = build(from, range, cut(along, range))
     return pullBack(tape.splice(begin), to, cut(g, range), [from, ...captured])
   }
   graph.record([x, ...captured], [out], ([g]) => {
     if (!g) return []
+    const along = rowSums(g, out)
     const ofX: Value[] = []
     let ofCaptured: (Value | undefined)[] = captured.map(() => undefined)
     for (const range of ranges) {
-      const [own, ...others] = graph.inPart(() => backward(range, g, ofX.at(-1) ?? g))
+      const [own, ...others] = graph.inPart(() => backward(range, g, along, ofX.at(-1) ?? g))
       ofX.push(
         afterwards(
           own!,

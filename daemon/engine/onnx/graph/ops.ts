@@ -35,6 +35,7 @@ export {
   cumulate,
   reduceMax,
   reduceMean,
+  rowSums,
   softmax,
   sum,
   sumOfSquares,

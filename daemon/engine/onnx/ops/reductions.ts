@@ -56,22 +56,26 @@ export function softmax(a: Value): Value {
 }
 
 /**
- * softmax(scores) values, over the last two axes. `known`: the same, where it has been computed before. The gradient of the
- * softmax needs a sum over the keys of each query. That is taken from the result, which is narrower than the scores
- * (Dao et al. 2022, arXiv 2205.14135, equation 4).
+ * softmax(scores) values, over the last two axes. Its gradient needs the sum of each row of gradient times result (Dao et al.
+ * 2022, arXiv 2205.14135, equation 4), which is `along` where the caller has it.
  */
-export function weightedMeans(scores: Value, values: Value, known?: Value): Value {
+export function weightedMeans(scores: Value, values: Value, along?: Value): Value {
   const { tape } = scores.graph
   const start = tape.length
   const weights = softmax(scores)
-  const out = known ?? matmul(weights, values)
+  const out = matmul(weights, values)
   tape.length = start
   scores.graph.record([scores, values], [out], ([g]) => {
     if (!g) return []
-    const along = reduceSum(mul(g, out), [out.shape.length - 1], true)
-    return [mul(weights, sub(matmul(g, swapLast(values)), along)), matmul(swapLast(weights), g)]
+    const slopes = sub(matmul(g, swapLast(values)), along ?? rowSums(g, out))
+    return [mul(weights, slopes), matmul(swapLast(weights), g)]
   })
   return out
+}
+
+/** Sums of a * b along the last axis, which is kept. */
+export function rowSums(a: Value, b: Value): Value {
+  return reduceSum(mul(a, b), [a.shape.length - 1], true)
 }
 
 /**
