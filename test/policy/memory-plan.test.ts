@@ -160,6 +160,8 @@ describe('the plan is never below what was measured, and little above', () => {
     ['60M-lora', 800, large, { ...group, completion: 32, slots: 8, microBatchTokens: 256 }],
     ['SmolLM2, 512 + 512', 1433, smol, { ...blocks, prompt: 512, completion: 512, baseBytes }],
     ['SmolLM2, 64 + 1024', 1511, smol, { ...blocks, prompt: 64, completion: 1024, baseBytes }],
+    ['SmolLM2, 64 + 2048', 2673, smol, { ...blocks, prompt: 64, completion: 2048, baseBytes }],
+    ['SmolLM2, 64 + 4096', 4319, smol, { ...blocks, prompt: 64, completion: 4096, baseBytes }],
     ['SmolLM2, kept', 1641, smol, { ...blocks, prompt: 64, completion: 64, checkpointing: false, baseBytes }],
   ])('%s', (_, megabytes, spec, work) => {
     const share = estimateMemory(spec, work).total / (megabytes * 1e6)
