@@ -5,13 +5,13 @@
 // do not depend on them.
 //
 //   node scripts/bench/models/base-precision.ts [--only SmolLM2-135M] [--precisions q4] [--prompt 64]
-//     [--completion 512] [--rows 8] [--trained 1] [--micro 512] [--memory 2.5] [--threads 2] [--keep] [--unpacked] [--json]
+//     [--completion 512] [--rows 8] [--trained 1] [--written 64] [--micro 512] [--memory 2.5] [--threads 2] [--keep] [--unpacked] [--json]
 //
 // --rows: completions of a prompt. --trained: how many of them the step trains on, all by default: with one micro-batch
 // each, two have the same peak as eight. --micro: tokens of a micro-batch. --memory: the plan chooses the settings for so
 // many GB instead. --keep: activations are kept, not computed twice. --unpacked: without the sampler's packed copy of
 // blocks. Of a completion, the last 64 tokens are
-// written, after a prompt that stands for the others: the cache is as full, and it takes no hours.
+// written, or --written, after a prompt that stands for the others: the cache is as full, and it takes no hours.
 
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -75,6 +75,7 @@ const { values: flags } = parseArgs({
     completion: { type: 'string', default: '64' },
     rows: { type: 'string', default: '4' },
     trained: { type: 'string' },
+    written: { type: 'string', default: '64' },
     micro: { type: 'string', default: '512' },
     memory: { type: 'string' },
     threads: { type: 'string', default: '1' },
@@ -90,7 +91,7 @@ const work = {
   mixes: false,
 }
 /** Most tokens that are written of each completion. */
-const WRITTEN = 64
+const WRITTEN = Number(flags.written)
 
 if (flags.child) {
   const [name, precision] = flags.child.split(',') as [string, Precision]
