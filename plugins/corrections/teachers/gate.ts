@@ -61,9 +61,8 @@ interface Pool {
 const FADE = 0.98
 /** What a teacher's earlier answers count when its weights have changed. */
 const CHANGED = 0.9
-/** Answers of a teacher that settle it, and the fewest before it is given up. */
-const ENOUGH = 256
-const FEWEST = 32
+/** Answers of a teacher that settle it, the fewest before it is listened to, and before it is given up. */
+const [ENOUGH, FEWEST, FIRST] = [256, 32, 8]
 /** Standard errors of a one-sided bound of 95 %. */
 const SURE = 1.645
 const MAX_TEACHERS = 256
@@ -139,11 +138,15 @@ export function createGate({ margin, full }: GateOptions): Gate {
         const mine = own.get(by.task)
         // A claim may spare a trial, and never replaces one.
         if (!mine || (by.claim !== undefined && by.claim <= meanOf(mine))) return false
-        if (countOf(by) < FEWEST) return true
-        const { lead, error } = leadOf(known.get(keyOf(by)))!
-        return countOf(by) < ENOUGH && lead + error > margin
+        const [count, one] = [countOf(by), known.get(keyOf(by))]
+        const hasChanged = one?.version !== by.version
+        if (count < (hasChanged ? FEWEST : FIRST)) return true
+        const { lead, error } = leadOf(one)!
+        return count < ENOUGH && lead + error > (count < FEWEST ? 0 : margin)
       })
-      return open.sort((a, b) => countOf(a) - countOf(b))[0]
+      // A trial that has begun goes on, or all of many teachers would be ready at the same time, much later.
+      const order = (by: Candidate): number => (countOf(by) < FEWEST ? -countOf(by) : countOf(by))
+      return open.sort((a, b) => order(a) - order(b))[0]
     },
 
     teacherOf(task, among) {

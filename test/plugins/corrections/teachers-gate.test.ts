@@ -56,7 +56,7 @@ test('of several teachers the most accurate teaches', () => {
   expect(gate.teacherOf(BY.task, [BY.teacher])?.teacher).toBe(BY.teacher)
 })
 
-test('whoever has answered least is asked next, and nobody whose answers cannot matter', () => {
+test('nobody is asked whose answers cannot matter', () => {
   const gate = learnt(0.5, 0.1, 40)
   expect(gate.next([ASK])).toBeUndefined()
   expect(gate.next([ASK, { ...ASK, teacher: 'peer/b' }])).toEqual({ ...ASK, teacher: 'peer/b' })
@@ -67,6 +67,17 @@ test('whoever has answered least is asked next, and nobody whose answers cannot 
   // Without own answers there is nothing to compare with.
   expect(gate.next([{ ...ASK, task: 'fractions' }])).toBeUndefined()
   expect(learnt(0.1, 0.6, 256).next([ASK])).toBeUndefined()
+})
+
+test('a trial that has begun goes on until it is settled, so that the first lesson comes early', () => {
+  const other = { ...ASK, teacher: 'peer/b' }
+  expect(learnt(0.3, 0.5, 8).next([other, ASK])).toEqual(ASK)
+  expect(learnt(0.3, 0.5, 32).next([ASK, other])).toEqual(other)
+})
+
+test('a teacher that is clearly behind is given up after a few answers', () => {
+  expect(learnt(0.5, 0, 8).next([ASK])).toBeUndefined()
+  expect(learnt(0.5, 0.4, 8).next([ASK])).toEqual(ASK)
 })
 
 test('a teacher that was given up is tried again once it has changed, and not for long', () => {
