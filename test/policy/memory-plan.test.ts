@@ -134,6 +134,14 @@ test('activations grow with the length of answers, not with its square', () => {
   expect(of(8192)).toBeLessThan(2 * of(4096))
 })
 
+test('a large micro-batch of short answers keeps no results of parts', () => {
+  const of = (microBatchTokens: number) => {
+    const size = { slots: 8, microBatchTokens, checkpointing: true }
+    return estimateMemory(SPEC, { ...WISH.work, prompt: 64, completion: 64, ...size }).activations
+  }
+  expect(of(2048)).toBeLessThan(2 * of(1024))
+})
+
 test('micro-batches of few tokens keep fewer prompts', () => {
   const of = (microBatchTokens: number) =>
     estimateMemory(SPEC, { ...WISH.work, prompt: 512, slots: 8, microBatchTokens, checkpointing: false })

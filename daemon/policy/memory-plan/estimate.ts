@@ -87,7 +87,7 @@ const FIT = {
   /** Most bytes of scores that are computed at once, and arrays of a part's; see engine/onnx/decoder/parts.ts. */
   scoreBytes: 134e6,
   scores: 10,
-  /** From so many tokens on attention is computed in parts, whose results are kept in each layer: in so many arrays, as measured. */
+  /** The shortest prompt or answer that is always computed in parts there, and arrays of results that each layer then keeps. */
   inParts: { tokens: 1536, arrays: 2 },
   /** Arrays of logits alive at once, and the most rows and bytes of each; see engine/onnx/decoder/head.ts. */
   logits: 3,
@@ -170,7 +170,8 @@ function activations(spec: DecoderSpec, work: Work): number {
   const parts = 2 ** Math.ceil(Math.log2(all / FIT.scoreBytes))
   const scores = isCut ? (FIT.scores * all) / parts : 0
   // With checkpointing, only the inputs of all layers are kept, and everything of one layer at a time.
-  const results = tokens < FIT.inParts.tokens ? 0 : FIT.inParts.arrays * heads * headWidth
+  const isInParts = isCut || Math.max(work.prompt, work.completion) >= FIT.inParts.tokens
+  const results = isInParts ? FIT.inParts.arrays * heads * headWidth : 0
   const kept = work.checkpointing ? layers * (spec.width + results) + perLayer : layers * perLayer
   return FLOAT * tokens * kept + logits + scores
 }

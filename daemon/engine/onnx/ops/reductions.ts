@@ -57,7 +57,7 @@ export function softmax(a: Value): Value {
 
 /**
  * softmax(scores) values, over the last two axes. Its gradient needs the sum of each row of gradient times result (Dao et al.
- * 2022, arXiv 2205.14135, equation 4), which is `along` where the caller has it.
+ * 2022, arXiv 2205.14135, appendix B), which is `along` where the caller has it.
  */
 export function weightedMeans(scores: Value, values: Value, along?: Value): Value {
   const { tape } = scores.graph
