@@ -16,9 +16,9 @@ class SlowEarly extends BaseSequencer {
 }
 
 /**
- * As daemon/platform/compiled.ts does for a node. Without it each engine's thread loads Node.js's TypeScript parser, which is
- * WebAssembly, and where threads start and end quickly V8 loses track of its code and aborts ("Check failed: jit_page...",
- * nodejs/node 64500): in one of some 20 runs of test/cli/model-commands.test.ts, which starts 36 threads; with it in none of 99.
+ * As daemon/platform/compiled.ts does for a node. Without it each engine's thread loads Node.js's TypeScript parser, the only
+ * WebAssembly there, and where threads start and end quickly V8 now and then aborts ("Check failed: jit_page...", as in
+ * nodejs/node 64500): test/cli/model-commands.test.ts starts 36. That the parser is the cause is likely, not shown.
  */
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('.cache/compiled', import.meta.url))
 
