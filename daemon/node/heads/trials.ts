@@ -248,9 +248,10 @@ function createOutcomes(
         return
       }
       const [peer] = peers as [string]
-      const isMissedAgain = one.must === 'rise' && following.missed(peer, parts.exchanges())
+      const hasFarMore = isAhead(heads[0]!, parts.learnt())
+      const isMissedAgain = !hasFarMore && following.missed(peer, parts.exchanges())
       // Nodes that were trained apart are met in the middle.
-      if (one.must === 'hold' || (isMissedAgain && !partners.isKnown(peer))) await merge(heads)
+      if (hasFarMore || (isMissedAgain && !partners.isKnown(peer))) await merge(heads)
       else parts.forget(peer)
     },
   }
@@ -270,14 +271,21 @@ const trying = (one: Trial): HeadTrying => ({
 
 /**
  * A suspect, or a peer that was near a moment ago, has no benefit of the doubt. One with far more work has it, beside one that
- * is followed.
+ * is followed, and so has one that was averaged before and missed once: or two nodes that are as good as each other would stay
+ * apart.
  */
 function mustOf(
   how: Trial['how'],
   heads: readonly TriedHead[],
-  { probation, partners, learnt }: Pick<TrialCollaborators, 'probation' | 'partners' | 'learnt'>,
+  {
+    probation,
+    partners,
+    following,
+    learnt,
+  }: Pick<TrialCollaborators, 'probation' | 'partners' | 'following' | 'learnt'>,
 ): Must {
-  if (how === 'caught up') return isAhead(heads[0]!, learnt()) ? 'hold' : 'rise'
+  const isBack = ({ author }: TriedHead): boolean => partners.isKnown(author) && following.hasMissed(author)
+  if (how === 'caught up') return isAhead(heads[0]!, learnt()) || isBack(heads[0]!) ? 'hold' : 'rise'
   return heads.some(({ author }) => probation.isSuspect(author) || partners.isNear(author))
     ? 'hold'
     : undefined

@@ -10,6 +10,8 @@ export interface Following {
    * last time.
    */
   missed(peer: string, exchanges: number): boolean
+  /** It was so the last time. */
+  hasMissed(peer: string): boolean
   /** The node stands where the peer stands, or the user wants it. */
   pardon(peer: string): void
 }
@@ -29,6 +31,7 @@ export function createFollowing(): Following {
       if (paused.size > MAX_REMEMBERED) paused.delete(paused.keys().next().value!)
       return had !== undefined
     },
+    hasMissed: (peer) => paused.has(peer),
     pardon: (peer) => void paused.delete(peer),
   }
 }

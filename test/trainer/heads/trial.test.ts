@@ -1,7 +1,7 @@
 // What weights of peers must not do to stay.
 
 import { expect, test } from 'vitest'
-import { bestOf, judge, type TaskAccuracy } from '../../../daemon/trainer/heads/trial.ts'
+import { bestOf, createTally, judge, type TaskAccuracy } from '../../../daemon/trainer/heads/trial.ts'
 
 const tasks = (sums: number, sorting: number, error = 0.02): TaskAccuracy[] => [
   { task: 'sums', accuracy: sums, error },
@@ -23,8 +23,20 @@ test('a fall that few questions cannot tell from chance is none', () => {
   expect(judge(tasks(0.2, 0.41, 0.1), tasks(0.2, 0.32, 0.1))).toMatchObject({ isTaken: true })
 })
 
-test('a loss of more than a quarter is refused, however few questions show it', () => {
-  expect(judge(tasks(0.2, 0.5, 0.2), tasks(0.2, 0.3, 0.2))).toMatchObject({ isTaken: false })
+test('a loss of more than a quarter is refused beyond one standard error', () => {
+  expect(judge(tasks(0.2, 0.5, 0.12), tasks(0.2, 0.3, 0.12))).toMatchObject({ isTaken: false })
+  expect(judge(tasks(0.2, 0.5, 0.16), tasks(0.2, 0.3, 0.16))).toMatchObject({ isTaken: true })
+})
+
+test('a task that hardly any answer gets right may lose one of them', () => {
+  const answered = (right: number): TaskAccuracy[] => {
+    const tally = createTally()
+    const rewards = Array.from({ length: 100 }, (_, i) => (i < right ? 1 : 0))
+    tally.add([{ task: 'conversion', questions: 100, rewards }])
+    return tally.accuracies()
+  }
+  expect(judge(answered(3), answered(2))).toMatchObject({ isTaken: true })
+  expect(judge(answered(3), answered(0))).toMatchObject({ isTaken: false })
 })
 
 test('a task may lose a tenth of what it had, however sure that is', () => {
