@@ -234,6 +234,9 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
   const takeWhatCame = async (): Promise<Vector | undefined> => {
     // A node that cannot try weights takes all, bounded by its own steps.
     if (!parts.canTry()) return join()
+    const [leader] = trials.trying?.how === 'caught up' ? trials.trying.peers : []
+    const newer = leader === undefined ? undefined : exchange.pick(leader)
+    if (newer) trials.renew(exchange.open(newer))
     const ahead = exchange.ahead(behind(), rules)
     const apart = exchange.apart(behind(), rules)
     const joined = exchange.isReady ? await join() : undefined

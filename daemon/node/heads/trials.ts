@@ -26,7 +26,14 @@ import {
   type TaskAccuracy,
   type Verdict,
 } from '../../trainer/heads/trial.ts'
-import { addDifference, type Layout, toVector, toWeights, type Vector } from '../../trainer/heads/vector.ts'
+import {
+  addDifference,
+  distance,
+  type Layout,
+  toVector,
+  toWeights,
+  type Vector,
+} from '../../trainer/heads/vector.ts'
 
 export interface TrialParts {
   policy: Pick<LivePolicy, 'trainer' | 'replace' | 'reference' | 'under'>
@@ -56,7 +63,7 @@ interface TrialCollaborators extends TrialParts {
   exchanges(): number
   /** The peer's head is fetched again, even if it is the same. */
   forget(peer: string): void
-  exchange: Pick<HeadExchange, 'share' | 'admit' | 'dismiss' | 'reset'>
+  exchange: Pick<HeadExchange, 'share' | 'farthest' | 'admit' | 'dismiss' | 'reset'>
   partners: Pick<Partners, 'took' | 'isNear' | 'isKnown'>
   probation: Pick<Probation, 'put' | 'passed' | 'isSuspect'>
   /** These heads are in the weights now. */
@@ -70,8 +77,13 @@ export interface Trials {
   merge(heads: readonly TriedHead[]): Promise<void>
   /** One part of the trial that is under way, if it is time for it: see REST. */
   goOn(): Promise<void>
-  /** Not while its head is tried, or would be. While this node may be about to stand elsewhere, only those that are near. */
+  /**
+   * Not while its head is tried in a mean, or would be. While this node may be about to stand elsewhere, only those that are
+   * near, and the peer where it would stand.
+   */
   mayAsk(peer: string): boolean
+  /** A newer head of a peer whose weights are tried to catch up with it: its steps meanwhile, which are not tried. */
+  renew(head: TriedHead): void
   /** Ends without a verdict. */
   stop(): void
   /** The trial that is under way. */
@@ -87,8 +99,11 @@ interface Trial {
   from: Vector
   /** What the mean over tasks must do. */
   must: Must
-  /** This node's own groups at the beginning. */
+  /** This node's own groups and version at the beginning. */
   own: number
+  version: number
+  /** What the peer has made since. */
+  newer?: TriedHead
   samples: number
   done: number
   of: number
@@ -120,7 +135,7 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
     const samples = how === 'merged' ? MERGE_ANSWERS : Math.ceil(QUESTIONS / parts.questions())
     trial = {
       ...{ how, heads, share, samples, from: await present(), of: parts.partsOf(samples), done: 0 },
-      ...{ own: parts.learnt().own, must: mustOf(how, heads, parts) },
+      ...{ own: parts.learnt().own, version: policy.reference().version, must: mustOf(how, heads, parts) },
       ...{ had: createTally(), has: createTally() },
     }
     nextAt = now()
@@ -150,6 +165,11 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
 
   const { take, giveBack } = createOutcomes({ layout }, { ...parts, tried, merge })
 
+  /** Own steps since the beginning could have led as far as the peer has gone on. Or it would be far away again at once. */
+  const isFollowed = ({ heads, newer, version }: Trial): boolean =>
+    newer !== undefined &&
+    distance(newer.weights, heads[0]!.weights) <= exchange.farthest(policy.reference().version - version)
+
   const end = async (one: Trial, verdict: Verdict, failure?: string): Promise<void> => {
     newest = {
       ...{ how: one.how, peers: peersOf(one), ...verdict, at: now() },
@@ -158,7 +178,7 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
     trial = undefined
     parts.log(trialText(newest))
     if (!verdict.isTaken) return giveBack(one, newest)
-    await take(one)
+    await take(isFollowed(one) ? { ...one, heads: [one.newer!] } : one)
     if (one.done < one.of) return
     const { version } = policy.reference()
     const { tasks, prompts } = one.has.means()
@@ -192,11 +212,14 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
       await end(one, failure === undefined ? verdict : { ...verdict, isTaken: false }, failure)
       if (trial) parts.wake()
     },
+    renew(head) {
+      if (trial) trial.newer = head
+    },
     stop() {
       trial = undefined
     },
     mayAsk(peer) {
-      if (!trial) return true
+      if (!trial || (trial.how === 'caught up' && peersOf(trial).includes(peer))) return true
       const isOther = !peersOf(trial).includes(peer) && !probation.isSuspect(peer)
       return isOther && (trial.how === 'merged' || partners.isNear(peer))
     },

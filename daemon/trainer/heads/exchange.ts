@@ -117,6 +117,10 @@ export interface HeadExchange {
   open(head: FetchedHead): TriedHead
   /** The share of each of these heads, if they were joined, among all nodes. */
   share(version: number, heads: readonly TriedHead[]): number
+  /** How far a peer may have gone on while this node made so many steps. */
+  farthest(steps: number): number
+  /** Takes what has come of this peer, if something has: it waits no more. */
+  pick(peer: string): FetchedHead | undefined
   /** The heads of these peers are in the weights now. */
   admit(peers: readonly string[], version: number): void
   /** These peers are no members any more, and what waits of them, or is on its way, is not joined. */
@@ -220,6 +224,9 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     open: ({ bytes, ...head }) => ({ ...head, weights: contents.copy(bytes)! }),
     share: (version, heads) => 1 / (1 + members.count(version, heads.map(authorOf))),
 
+    farthest: (steps) => FARTHEST * pace.reach * Math.max(1, steps / every),
+    pick: (peer) => takeOut(waiting, peer),
+
     admit: members.admit,
     dismiss(peers) {
       members.dismiss(peers)
@@ -303,6 +310,12 @@ function toldOf(
     })),
     added: heads.map(({ author, hash, beside }, i) => ({ author, hash, beside, share: added[i]!.share })),
   }
+}
+
+function takeOut<T>(all: Map<string, T>, key: string): T | undefined {
+  const one = all.get(key)
+  all.delete(key)
+  return one
 }
 
 const authorOf = ({ author }: { author: string }): string => author

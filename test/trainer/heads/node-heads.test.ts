@@ -358,6 +358,31 @@ describe('a newcomer', () => {
     expect(await heads.meet('a')).toMatchObject({ outcome: 'caught up' })
   })
 
+  /** The peer is at 30 when a trial of three parts begins, and somewhere else before it ends. */
+  const goneOn = async (value: number) => {
+    const peers = { a: { value: 30, own: 500 } }
+    const played = play(peers, { parts: 3, accuracy: (at) => 0.4 + at / 2000 })
+    Object.assign(played.state, { version: 60, own: 60 })
+    await played.step(2)
+    await played.heads.exchange()
+    await played.settle()
+    expect(played.heads.info()).toMatchObject({ trying: { how: 'caught up' } })
+    peers.a.value = value
+    played.state.version += 4
+    await played.settle()
+    await played.settle()
+    expect(played.heads.info()).toMatchObject({ trial: { how: 'caught up', isTaken: true } })
+    return firstOf(played.state.weights)
+  }
+
+  test('stands where the peer stands at the end of a trial, if own steps could have led as far meanwhile', async () => {
+    expect(await goneOn(32)).toBeCloseTo(32, 1)
+  })
+
+  test('stands where the peer stood at the beginning of a trial, if it has gone on farther than that', async () => {
+    expect(await goneOn(50)).toBeCloseTo(30, 1)
+  })
+
   test('gives weights back that answer fewer of its questions right', async () => {
     const { heads, state, settle } = play({ a: { value: 30, own: 500 } }, { accuracy: (value) => 1 / value })
     await heads.exchange()
