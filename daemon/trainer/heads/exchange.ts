@@ -224,7 +224,7 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
     open: ({ bytes, ...head }) => ({ ...head, weights: contents.copy(bytes)! }),
     share: (version, heads) => 1 / (1 + members.count(version, heads.map(authorOf))),
 
-    farthest: (steps) => FARTHEST * pace.reach * Math.max(1, steps / every),
+    farthest: (steps) => FARTHEST * pace.reach * Math.sqrt(Math.max(1, steps / every)),
     pick: (peer) => takeOut(waiting, peer),
 
     admit: members.admit,
