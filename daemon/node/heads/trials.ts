@@ -79,7 +79,7 @@ export interface Trials {
   goOn(): Promise<void>
   /**
    * Not while its head is tried in a mean, or would be. While this node may be about to stand elsewhere, only those that are
-   * near, and the peer where it would stand.
+   * near, and the peer where it would stand. No suspect, whose weights do not count untried.
    */
   mayAsk(peer: string): boolean
   /** A newer head of a peer whose weights are tried to catch up with it: its steps meanwhile, which are not tried. */
@@ -165,8 +165,8 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
 
   const { take, giveBack } = createOutcomes({ layout }, { ...parts, tried, merge })
 
-  /** Own steps since the beginning could have led as far as the peer has gone on. Or it would be far away again at once. */
-  const isFollowed = ({ heads, newer, version }: Trial): boolean =>
+  /** Own steps since the beginning could have led as far as the peer has gone on, which would be far away again at once. */
+  const hasKeptPace = ({ heads, newer, version }: Trial): boolean =>
     newer !== undefined &&
     distance(newer.weights, heads[0]!.weights) <= exchange.farthest(policy.reference().version - version)
 
@@ -178,7 +178,7 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
     trial = undefined
     parts.log(trialText(newest))
     if (!verdict.isTaken) return giveBack(one, newest)
-    await take(isFollowed(one) ? { ...one, heads: [one.newer!] } : one)
+    await take(hasKeptPace(one) ? { ...one, heads: [one.newer!] } : one)
     if (one.done < one.of) return
     const { version } = policy.reference()
     const { tasks, prompts } = one.has.means()
@@ -219,9 +219,10 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
       trial = undefined
     },
     mayAsk(peer) {
-      if (!trial || (trial.how === 'caught up' && peersOf(trial).includes(peer))) return true
-      const isOther = !peersOf(trial).includes(peer) && !probation.isSuspect(peer)
-      return isOther && (trial.how === 'merged' || partners.isNear(peer))
+      if (!trial) return true
+      const isTried = peersOf(trial).includes(peer)
+      const mayBe = trial.how === 'merged' ? !isTried : isTried || partners.isNear(peer)
+      return mayBe && !probation.isSuspect(peer)
     },
     get trying() {
       return trial && trying(trial)

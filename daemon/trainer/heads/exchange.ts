@@ -117,7 +117,7 @@ export interface HeadExchange {
   open(head: FetchedHead): TriedHead
   /** The share of each of these heads, if they were joined, among all nodes. */
   share(version: number, heads: readonly TriedHead[]): number
-  /** How far a peer may have gone on while this node made so many steps. */
+  /** How far a peer may have gone on while this node made so many steps: the square root of them, as of steps in all directions. */
   farthest(steps: number): number
   /** Takes what has come of this peer, if something has: it waits no more. */
   pick(peer: string): FetchedHead | undefined

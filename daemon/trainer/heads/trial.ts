@@ -24,7 +24,7 @@ export interface Verdict {
 const KEPT = 0.9
 /**
  * A fall within so many standard errors of the difference may be chance, unless it takes this share of what the task had: then
- * within one. Of 100 answers a task that is right in 3 gives 2 or fewer the next time anyway.
+ * within one. A task that is right in 3 of 100 answers is often right in 2 the next time.
  */
 const [ERRORS, LARGE] = [2, 1 / 4]
 /** Standard errors of the mean's difference, which is looked at after each part of a trial. */

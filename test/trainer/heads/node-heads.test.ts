@@ -359,9 +359,9 @@ describe('a newcomer', () => {
   })
 
   /** The peer is at 30 when a trial of three parts begins, and somewhere else before it ends. */
-  const goneOn = async (value: number) => {
+  const goneOn = async (value: number, probation = createProbation()) => {
     const peers = { a: { value: 30, own: 500 } }
-    const played = play(peers, { parts: 3, accuracy: (at) => 0.4 + at / 2000 })
+    const played = play(peers, { parts: 3, accuracy: (at) => 0.4 + at / 2000, probation })
     Object.assign(played.state, { version: 60, own: 60 })
     await played.step(2)
     await played.heads.exchange()
@@ -381,6 +381,11 @@ describe('a newcomer', () => {
 
   test('stands where the peer stood at the beginning of a trial, if it has gone on farther than that', async () => {
     expect(await goneOn(50)).toBeCloseTo(30, 1)
+  })
+
+  test('stands where a suspect stood, whose weights count only as they were tried', async () => {
+    const suspect = { peer: 'a', until: 0, offences: 1, isSuspect: true }
+    expect(await goneOn(32, createProbation({ peers: [suspect] }))).toBeCloseTo(30, 1)
   })
 
   test('gives weights back that answer fewer of its questions right', async () => {
