@@ -15,7 +15,6 @@ import type {
 } from '@libp2p/interface'
 import { type MulticastDNSComponents, mdns } from '@libp2p/mdns'
 import { type Ping, ping } from '@libp2p/ping'
-import { preSharedKey } from '@libp2p/pnet'
 import { tcp } from '@libp2p/tcp'
 import type { Datastore } from 'interface-datastore'
 import { createLibp2p } from 'libp2p'
@@ -23,7 +22,7 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import { VERSION } from '../../../protocol/package.ts'
 import { gossipOptions } from '../gossip/config.ts'
 import { type GossipGuard, guardGossip } from '../gossip/internals.ts'
-import { formatPsk } from '../join/psk.ts'
+import { createProtector } from '../join/protector.ts'
 import type { Identity } from '../peers/identity.ts'
 import type { PortForwardingParts } from '../router/port-forwarding.ts'
 import type { DhtParts } from './dht.ts'
@@ -106,7 +105,7 @@ export async function createHost(options: HostOptions, parts: HostParts): Promis
       ...(webrtc ? [webrtc] : []),
     ],
     // The pre-shared key protects only TCP, so no other transport may be added.
-    ...(options.psk && { connectionProtector: preSharedKey({ psk: Buffer.from(formatPsk(options.psk)) }) }),
+    ...(options.psk && { connectionProtector: createProtector(options.psk) }),
     connectionEncrypters: [encryption()],
     // A stream may buffer 4 MiB unread. With a larger window, libp2p aborts the stream.
     streamMuxers: [muxer({ streamOptions: { maxStreamWindowSize: 4 << 20 } })],
