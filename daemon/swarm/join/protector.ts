@@ -1,7 +1,7 @@
-// Keeps whoever does not have a private swarm's key off its connections: libp2p's protector, with the cipher that it uses held
-// within bounds. xsalsa20 1.2 has one WebAssembly memory for all connections. If that grows, every connection's view of it is
-// empty, so each grows it again, until it is 64 MB and a node ends with an error. It never has to grow for short pieces, and if
-// what a closed connection had of it is given back.
+// Keeps whoever does not have a private swarm's key off its connections. It is libp2p's protector, and the only file that uses
+// private fields of @libp2p/pnet 3.0.27: its ciphers. Those of all connections share one WebAssembly memory (xsalsa20 1.2). Once it
+// grows, each connection's view of it is empty, so each grows it again, until it is full and the node ends. It does not grow if
+// pieces are short, and if closed connections give back their part.
 
 import type { ConnectionProtector, MessageStream } from '@libp2p/interface'
 import { preSharedKey } from '@libp2p/pnet'
@@ -15,7 +15,6 @@ interface Cipher {
   finalize(): void
 }
 
-/** libp2p's private fields. */
 interface Protected {
   inboundXor: Pick<Cipher, 'update'>
   outboundXor: Pick<Cipher, 'update'>
@@ -29,27 +28,25 @@ export function createProtector(psk: Uint8Array): () => ConnectionProtector {
     return {
       async protect(connection, options) {
         const stream = await inner.protect(connection, options)
-        return bounded(stream)
+        const { inboundXor, outboundXor } = stream as unknown as Record<keyof Protected, Cipher>
+        replace(stream, { inboundXor: inPieces(inboundXor), outboundXor: inPieces(outboundXor) })
+        const close = (): void => {
+          replace(stream, { inboundXor: CLOSED, outboundXor: CLOSED })
+          inboundXor.finalize()
+          outboundXor.finalize()
+        }
+        // One that ended during the handshake does not tell again.
+        if (connection.status === 'open') stream.addEventListener('close', close, { once: true })
+        else close()
+        return stream
       },
     }
   }
 }
 
-function bounded(stream: MessageStream): MessageStream {
-  const { inboundXor, outboundXor } = stream as unknown as { inboundXor: Cipher; outboundXor: Cipher }
-  Object.assign(stream, {
-    inboundXor: inPieces(inboundXor),
-    outboundXor: inPieces(outboundXor),
-  } satisfies Protected)
-  stream.addEventListener('close', () => {
-    // Nothing is read or sent any more.
-    Object.assign(stream, { inboundXor: CLOSED, outboundXor: CLOSED } satisfies Protected)
-    inboundXor.finalize()
-    outboundXor.finalize()
-  })
-  return stream
-}
+const replace = (stream: MessageStream, ciphers: Protected): void => void Object.assign(stream, ciphers)
 
+/** Nothing is read or sent any more. */
 const CLOSED: Pick<Cipher, 'update'> = { update: (input) => new Uint8Array(input.length) }
 
 function inPieces(cipher: Cipher): Pick<Cipher, 'update'> {
