@@ -5,21 +5,16 @@
 //   late2  a head takes 0 to 2 rounds to come   lost30  30 % of the heads never come
 //   age8   each takes 8 rounds                       turn    nodes play one after another, as daemons do
 // A node makes its head after each round. Alone is `1 8x2`. The model of three tasks at a node's default tasks, all
-// parameters trained; looks at 360 held-out questions at temperature 1, which are not part of the cost. With
-// `--model FILE.gguf` an adapter of `--rank` is trained on the file's blocks, on `number_sorting` as in lab:real.
+// parameters trained; looks at 360 held-out questions at temperature 1, which are not part of the cost. `--setting
+// sparse`: its answers seldom have the form that counts. `--setting real --model FILE.gguf`: an adapter of `--rank` is
+// trained on the file's blocks, on `number_sorting` as in lab:real.
 
 import { basename } from 'node:path'
-import { ADAPTER_TARGETS } from '../../../daemon/engine/decoder.ts'
-import { loadModelAs } from '../../../daemon/policy/model.ts'
-import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
-import { withExamples } from '../../../plugins/tasks/examples.ts'
-import { TASKS } from '../../../plugins/tasks/index.ts'
 import { runExperiment } from '../frame/experiment.ts'
-import type { Values } from '../frame/flags.ts'
 import { costTo, showReached } from '../frame/reach.ts'
 import { markdown, mean, show, summary } from '../frame/statistics.ts'
-import { loadStart } from '../nodes/start.ts'
-import { createHeadSwarm, type HeadSwarmOptions } from './swarm.ts'
+import { startOf } from '../sharing/settings.ts'
+import { createHeadSwarm } from './swarm.ts'
 
 interface Arm {
   nodes: number
@@ -39,26 +34,6 @@ export interface HeadLook {
   greedy: number
 }
 
-const THREE_TASKS = [
-  { name: 'basic_arithmetic', difficulty: 1 },
-  { name: 'base_conversion', difficulty: 0 },
-  { name: 'fraction_simplification', difficulty: 1 },
-]
-
-type Learnt = Omit<ReturnType<HeadSwarmOptions['node']>, 'own' | 'minibatches' | 'learningRate'>
-
-/** What every node learns, and from which model. */
-async function learntWith({ model, rank }: Values): Promise<Learnt> {
-  if (typeof model !== 'string') return { model: (await loadStart('three-tasks')).model, tasks: THREE_TASKS }
-  return {
-    model: await loadModelAs(model, { disk }, () => 'file'),
-    adapter: { rank: Number(rank), alpha: 2 * Number(rank), targets: [...ADAPTER_TARGETS] },
-    tasks: [{ name: 'number_sorting', difficulty: 0 }],
-    known: TASKS.map((task) => withExamples(task, 1)),
-    ...{ maxNewTokens: 20, warmUpSteps: 3, checkpointEvery: 1000 },
-  }
-}
-
 await runExperiment<Arm, { looks: HeadLook[] }>({
   question:
     'How much less work of its own does a node need to a held-out accuracy, if it exchanges heads with others?',
@@ -74,12 +49,14 @@ await runExperiment<Arm, { looks: HeadLook[] }>({
     prompts: { type: 'string', default: '120' },
     samples: { type: 'string', default: '1' },
     targets: { type: 'string', default: '0.15,0.16,0.17' },
+    setting: { type: 'string', default: 'dense' },
     model: { type: 'string' },
     rank: { type: 'string', default: '16' },
   },
-  settings: ({ tokens, looks, prompts, samples, model, rank }) => ({
+  settings: ({ tokens, looks, prompts, samples, setting, model, rank }) => ({
     ...{ tokens: Number(tokens), looks: Number(looks), prompts: Number(prompts) },
     ...(samples !== '1' && { samples: Number(samples) }),
+    ...(setting !== 'dense' && { setting }),
     ...(typeof model === 'string' && { model: basename(model), rank: Number(rank) }),
   }),
 
@@ -99,17 +76,18 @@ await runExperiment<Arm, { looks: HeadLook[] }>({
 
   async play(arm, { rate, seed, values, meter, log }) {
     const { conditions } = arm
-    const learnt = await learntWith(values)
+    const file = values.model as string | undefined
+    const start = await startOf(String(values.setting), file, Number(values.rank))
     const swarm = await createHeadSwarm(
       {
         ...{ nodes: arm.nodes, seed },
-        ...(values.model !== undefined && { microBatchTokens: 1024 }),
+        ...(file !== undefined && { microBatchTokens: 1024 }),
         isInTurn: conditions.has('turn'),
         late: conditions.get('age') ?? conditions.get('late') ?? 0,
         isAlwaysLate: conditions.has('age'),
         lost: (conditions.get('lost') ?? 0) / 100,
         node: () => ({
-          ...learnt,
+          ...start,
           own: arm.prompts,
           minibatches: arm.minibatches,
           learningRate: rate,
@@ -123,7 +101,7 @@ await runExperiment<Arm, { looks: HeadLook[] }>({
     const look = async (): Promise<void> => {
       const seen = await meter.part('look', () =>
         nodes[0]!.evaluate(Number(values.prompts), {
-          tasks: learnt.tasks,
+          tasks: start.tasks,
           samples: Number(values.samples),
         }),
       )

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { ADAPTER_TARGETS } from '../../../daemon/engine/decoder.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
-import { loadModel, type Model } from '../../../daemon/policy/model.ts'
+import { loadModel, loadModelAs, type Model } from '../../../daemon/policy/model.ts'
 import type { TaskChoice } from '../../../daemon/rollout/tasks.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 import { TASKS } from '../../../daemon/wiring/built-in.ts'
@@ -19,15 +19,18 @@ import { folderOf, loadStart } from '../nodes/start.ts'
 import { supervise } from '../nodes/supervise.ts'
 
 export interface Start
-  extends Pick<NodeOptions, 'model' | 'tasks' | 'known' | 'adapter' | 'maxNewTokens' | 'warmUpSteps'> {
+  extends Pick<
+    NodeOptions,
+    'model' | 'tasks' | 'known' | 'adapter' | 'maxNewTokens' | 'warmUpSteps' | 'checkpointEvery'
+  > {
   known: readonly Task[]
 }
 
 const DENSE = at({ basic_arithmetic: 1, base_conversion: 0, fraction_simplification: 1 })
 const MODELS = '.cache/experiments/models'
 
-/** `file`: a pretrained model as a GGUF file, for the setting `real`. */
-export async function startOf(setting: string, file: string | undefined): Promise<Start> {
+/** `file`: a pretrained model as a GGUF file, for the setting `real`; its adapter has this rank. */
+export async function startOf(setting: string, file: string | undefined, rank = 16): Promise<Start> {
   switch (setting) {
     case 'dense':
       return { model: (await loadStart('three-tasks')).model, tasks: DENSE, known: TASKS }
@@ -44,11 +47,12 @@ export async function startOf(setting: string, file: string | undefined): Promis
     case 'real':
       if (file === undefined) throw new Error('name a model: --model FILE.gguf')
       return {
-        model: await loadModel(file, { disk }),
+        // Trained on the file's blocks, as a daemon does.
+        model: await loadModelAs(file, { disk }, () => 'file'),
         tasks: at({ number_sorting: 0 }),
         known: TASKS.map((task) => withExamples(task, 1)),
-        adapter: { rank: 16, alpha: 32, targets: [...ADAPTER_TARGETS] },
-        ...{ maxNewTokens: 20, warmUpSteps: 3 },
+        adapter: { rank, alpha: 2 * rank, targets: [...ADAPTER_TARGETS] },
+        ...{ maxNewTokens: 20, warmUpSteps: 3, checkpointEvery: 1000 },
       }
     default:
       throw new Error(`no setting "${setting}"; there are dense, sparse, hard, real`)
