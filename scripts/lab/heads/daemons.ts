@@ -3,8 +3,10 @@
 //
 // Daemons with empty homes and a node's defaults on this machine, but for evaluations, and one thread each. An arm is a
 // number of daemons in a private swarm; `4 apart` are as many that know nothing of each other, since a daemon that shares
-// a core with others needs more time for the same work; `4 apart batch 4` have that batch. Compare arms with as many
-// daemons on a core: what a daemon's connections take each second is more for a group the more slowly it writes.
+// a core with others needs more time for the same work; `4 apart batch 4` have that batch. `4 lora` train an adapter, so
+// they are of another lineage, and `4 and 4 lora` are one swarm of both. Compare arms with as many daemons on a core: what
+// a daemon's connections take each second is more for a group the more slowly it writes. `--networks`: each daemon has a
+// network namespace (as root).
 //
 // The first is looked at whenever it has written so many more own groups: all are paused while it evaluates, which is not
 // part of the cost. Where there are several, a newcomer joins at the end, beside the first alone; both are looked at
@@ -17,6 +19,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { runExperiment } from '../frame/experiment.ts'
 import { costTo, showReached } from '../frame/reach.ts'
 import { markdown, mean, show, summary } from '../frame/statistics.ts'
+import { createNetworks, type Networks } from '../nodes/networks.ts'
 import { type NodeProcess, startNode } from '../nodes/process.ts'
 
 interface Look {
@@ -27,10 +30,16 @@ interface Look {
   processorSeconds: number
   /** By the clock, evaluations included. */
   seconds: number
+  /** The same without them. */
+  clock: number
   bytesIn: number
   /** Peers whose weights are averaged. */
   peers: number
+  /** Of the first daemon, trained on. */
+  foreignGroups: number
   sampled: number
+  /** The first daemon that trains an adapter, where there are both kinds. */
+  other?: { ownGroups: number; foreignGroups: number; sampled: number }
 }
 
 /** Held-out accuracy of a daemon that joined at the end, and of the first, by the same questions. */
@@ -42,6 +51,8 @@ interface Newcomer {
 
 interface Arm {
   nodes: number
+  /** The last so many train an adapter. */
+  adapters: number
   isApart: boolean
   /** Groups of a batch; the default if left out. */
   batch?: number
@@ -60,18 +71,21 @@ await runExperiment<Arm, { looks: Look[]; newcomer?: Newcomer }>({
     prompts: { type: 'string', default: '120' },
     'catch-up': { type: 'string', default: '180' },
     targets: { type: 'string', default: '0.10,0.11,0.12' },
+    networks: { type: 'boolean', default: false },
+    'lora-rate': { type: 'string', default: '1e-3' },
   },
-  settings: ({ every, looks, prompts }) => ({
-    every: Number(every),
-    looks: Number(looks),
-    prompts: Number(prompts),
+  settings: ({ every, looks, prompts, networks }) => ({
+    ...{ every: Number(every), looks: Number(looks), prompts: Number(prompts) },
+    ...(networks && { networks }),
   }),
   arm(name) {
-    const [, nodes, apart, batch] = /^(\d+)( apart)?(?: batch (\d+))?$/.exec(name) ?? []
-    if (!Number(nodes))
-      throw new Error(`no arm "${name}"; an arm is a number of daemons, and "apart", and "batch 4"`)
+    const form = /^(\d+)(?: and (\d+))?( lora)?( apart)?(?: batch (\d+))?$/
+    const [, nodes, others, lora, apart, batch] = form.exec(name) ?? []
+    if (!Number(nodes) || (others !== undefined && !lora))
+      throw new Error(`no arm "${name}"; an arm is as in "4", "4 lora", "4 and 4 lora", "4 apart batch 4"`)
     return {
-      ...{ nodes: Number(nodes), isApart: apart !== undefined },
+      ...{ nodes: Number(nodes) + Number(others ?? 0), adapters: lora ? Number(others ?? nodes) : 0 },
+      isApart: apart !== undefined,
       ...(batch === undefined ? {} : { batch: Number(batch) }),
     }
   },
@@ -80,16 +94,21 @@ await runExperiment<Arm, { looks: Look[]; newcomer?: Newcomer }>({
     const [every, most, prompts] = [Number(values.every), Number(values.looks), Number(values.prompts)]
     const seconds = Number(values['catch-up'])
     const place = await mkdtemp(join(tmpdir(), 'waggle-heads-'))
-    const nodes = await startAll(arm, { place, rate })
-    const looks = await watch(nodes, { every, most, prompts, log })
+    const networks = values.networks ? createNetworks(arm.nodes + 1) : undefined
+    const rates = { full: rate, adapter: Number(values['lora-rate']) }
+    const start = createStarter({ place, rates, networks })
+    const nodes = await startAll(arm, start)
+    const other = arm.adapters < arm.nodes ? nodes[arm.nodes - arm.adapters] : undefined
+    const looks = await watch(nodes, { every, most, prompts, other, log })
     const first = nodes[0]!
     await Promise.all(nodes.slice(1).map((node) => node.stop()))
     const newcomer =
       nodes.length > 1 && !arm.isApart && seconds > 0
-        ? await catchUp(first, { place, rate, prompts, seconds })
+        ? await catchUp(first, start(arm.nodes, {}), { prompts, seconds })
         : undefined
     if (newcomer) log(JSON.stringify(newcomer))
     await first.stop()
+    networks?.close()
     await rm(place, { recursive: true })
     return { looks, ...(newcomer && { newcomer }) }
   },
@@ -134,32 +153,39 @@ interface Watching {
   every: number
   most: number
   prompts: number
+  other: NodeProcess | undefined
   log(line: string): void
 }
 
 /** Looks at the first daemon each time that it has written so many more own groups; all pause meanwhile. */
 async function watch(
   nodes: readonly NodeProcess[],
-  { every, most, prompts, log }: Watching,
+  { every, most, prompts, other, log }: Watching,
 ): Promise<Look[]> {
   const [first] = nodes as [NodeProcess]
   const started = performance.now()
   const spent = (): number => mean(nodes.map((node) => node.processorSeconds()))
+  const now = (): number => (performance.now() - started) / 1000
   let atLooks = spent()
+  let evaluating = 0
   const looks: Look[] = []
   while (looks.length < most) {
     while (((await first.snapshot()).rollouts?.generated ?? 0) < every * looks.length) await sleep(POLL_MS)
+    const paused = now()
     await Promise.all(nodes.map((node) => node.pause()))
     const before = spent()
-    const [at, { accuracy }] = [await first.snapshot(), await first.evaluate(prompts)]
+    const { training, heads } = await first.snapshot()
+    const at = await lookAt(first, prompts)
     looks.push({
-      ...{ ownGroups: at.rollouts?.generated ?? 0, steps: at.training?.step ?? 0 },
-      ...{ processorSeconds: before - atLooks, seconds: (performance.now() - started) / 1000 },
-      ...{ bytesIn: at.heads?.bytesIn ?? 0, peers: at.heads?.peers.length ?? 0, sampled: accuracy },
+      ...{ ...at, steps: training?.step ?? 0, processorSeconds: before - atLooks },
+      ...{ seconds: now(), clock: paused - evaluating },
+      ...{ bytesIn: heads?.bytesIn ?? 0, peers: heads?.peers.length ?? 0 },
+      ...(other && { other: await lookAt(other, prompts) }),
     })
     log(JSON.stringify(looks.at(-1)))
     atLooks += spent() - before
     await Promise.all(nodes.map((node) => node.resume()))
+    evaluating += now() - paused
   }
   return looks
 }
@@ -167,9 +193,10 @@ async function watch(
 /** A daemon with an empty home joins the first, which goes on training; both are looked at after so many seconds. */
 async function catchUp(
   first: NodeProcess,
-  { place, rate, prompts, seconds }: { place: string; rate: number; prompts: number; seconds: number },
+  starting: Promise<NodeProcess>,
+  { prompts, seconds }: { prompts: number; seconds: number },
 ): Promise<Newcomer> {
-  const node = await startOne(join(place, 'newcomer'), { rate, isFirst: false })
+  const node = await starting
   await node.pause()
   await first.pause()
   const { accuracy: before } = await node.evaluate(prompts)
@@ -184,31 +211,55 @@ async function catchUp(
 
 /** All wait until the last one is there, so that the first is not ahead. */
 async function startAll(
-  { nodes: count, isApart, batch }: Arm,
-  { place, rate }: { place: string; rate: number },
+  { nodes: count, adapters, isApart, batch }: Arm,
+  start: ReturnType<typeof createStarter>,
 ): Promise<NodeProcess[]> {
   const nodes: NodeProcess[] = []
   for (let i = 0; i < count; i++) {
-    const node = await startOne(join(place, `${i}`), { rate, batch, isFirst: isApart || i === 0 })
+    const isAlone = isApart || i === 0
+    const node = await start(i, { isPrivate: isAlone, batch, isAdapter: i >= count - adapters })
     await node.pause()
     nodes.push(node)
-    if (i > 0 && !isApart) await node.join(await nodes[0]!.invite())
+    if (!isAlone) await node.join(await nodes[0]!.invite())
   }
   await Promise.all(nodes.map((node) => node.resume()))
   return nodes
 }
 
-async function startOne(
-  home: string,
-  { rate, isFirst, batch }: { rate: number; isFirst: boolean; batch?: number | undefined },
-): Promise<NodeProcess> {
-  await mkdir(home)
-  const config = [
-    `[engine]\nthreads = 1`,
-    `[eval]\nevery_seconds = 0`,
-    `[training]\nlearning_rate = ${rate}${batch === undefined ? '' : `\nbatch_groups = ${batch}`}`,
-    `[swarm]\nlisten = ["/ip4/127.0.0.1/tcp/0"]\nlan = "off"${isFirst ? '\nprivate = true' : ''}\n`,
-  ]
-  await writeFile(join(home, 'config.toml'), config.join('\n'))
-  return startNode(home)
+interface Kind {
+  isPrivate?: boolean
+  isAdapter?: boolean
+  batch?: number | undefined
+}
+
+function createStarter({
+  place,
+  rates,
+  networks,
+}: {
+  place: string
+  rates: { full: number; adapter: number }
+  networks: Networks | undefined
+}) {
+  return async (i: number, { isPrivate, isAdapter, batch }: Kind): Promise<NodeProcess> => {
+    const home = join(place, `${i}`)
+    await mkdir(home)
+    const { command, address } = networks?.of(i) ?? { command: [], address: '127.0.0.1' }
+    const config = [
+      `[engine]\nthreads = 1`,
+      `[eval]\nevery_seconds = 0`,
+      `[training]\nlearning_rate = ${isAdapter ? rates.adapter : rates.full}`,
+      ...(isAdapter ? ['method = "lora"'] : []),
+      ...(batch === undefined ? [] : [`batch_groups = ${batch}`]),
+      `[swarm]\nlisten = ["/ip4/${address}/tcp/0"]\nlan = "off"${isPrivate ? '\nprivate = true' : ''}\n`,
+    ]
+    await writeFile(join(home, 'config.toml'), config.join('\n'))
+    return startNode(home, [], { command })
+  }
+}
+
+async function lookAt(node: NodeProcess, prompts: number) {
+  const { rollouts } = await node.snapshot()
+  const { accuracy: sampled } = await node.evaluate(prompts)
+  return { ownGroups: rollouts?.generated ?? 0, foreignGroups: rollouts?.trainedForeign ?? 0, sampled }
 }

@@ -1,10 +1,11 @@
 // What averaging weights saves: tokens and processor seconds of one node alone to a held-out accuracy, divided by those of
-// one node among several. `npm run -s lab:heads-work`
+// one node among several. `npm run -s lab:heads-work [-- --records heads-sparse --targets 0.08]`
 //
-// Reads the records of lab:heads and lab:alone. The control of each figure is the setting of a node alone at which that
+// Reads records of lab:heads. The control of each figure is the setting of a node alone at which that
 // figure is least, as a geometric mean over the seeds, of those at which most runs arrive. Both are smoothed over three looks; a run that never arrives counts
 // at what it spent.
 
+import { parseArgs } from 'node:util'
 import { costTo, type Reached, ratioOf, showRatio } from '../frame/reach.ts'
 import { openRecords } from '../frame/records.ts'
 import { markdown, mean } from '../frame/statistics.ts'
@@ -23,8 +24,14 @@ const UNITS: Record<string, (look: Look) => number> = {
   'sampled and trained': ({ sampledTokens, trainedTokens }) => sampledTokens + trainedTokens,
   'processor seconds': ({ processorSeconds }) => processorSeconds,
 }
-const TARGETS = [0.15, 0.16]
 const SEEDS = 100
+const { values } = parseArgs({
+  options: {
+    records: { type: 'string', default: 'heads,alone' },
+    targets: { type: 'string', default: '0.15,0.16' },
+  },
+})
+const targets = values.targets.split(',').map(Number)
 
 const runsOf = async (name: string): Promise<WorkRun[]> =>
   (await openRecords<WorkRun>(`docs/results/${name}.jsonl`)).done.filter(({ seed }) => seed < SEEDS)
@@ -36,7 +43,9 @@ const cost = ({ looks }: WorkRun, target: number, unit: (look: Look) => number):
     looks.map((look) => ({ cost: unit(look), accuracy: look.sampled })),
   )
 
-const [heads, alone] = await Promise.all([runsOf('heads'), runsOf('alone')])
+const runs = (await Promise.all(values.records.split(',').map(runsOf))).flat()
+const isAlone = ({ arm }: WorkRun): boolean => arm.startsWith('1 ')
+const [alone, heads] = [runs.filter(isAlone), runs.filter((run) => !isAlone(run))]
 const seeds = new Set(heads.map(({ seed }) => seed))
 
 /**
@@ -54,9 +63,9 @@ function control(target: number, unit: (look: Look) => number): WorkRun[] {
 }
 
 /** Of one node alone, divided by those of the node that it is paired with by seed; and at which setting it was alone. */
-function ratioText(runs: readonly WorkRun[], target: number, unit: (look: Look) => number): string {
+function ratioText(some: readonly WorkRun[], target: number, unit: (look: Look) => number): string {
   const controls = control(target, unit)
-  const ratios = runs.flatMap((run) => {
+  const ratios = some.flatMap((run) => {
     const other = controls.find(({ seed }) => seed === run.seed)
     return other ? [{ over: cost(other, target, unit), under: cost(run, target, unit) }] : []
   })
@@ -67,7 +76,7 @@ console.log(
   markdown(
     ['nodes and steps', 'to', ...Object.keys(UNITS).map((unit) => `${unit}, alone / node [alone]`)],
     keysOf(heads).flatMap((key) =>
-      TARGETS.map((target) => [
+      targets.map((target) => [
         ...[key, target.toFixed(2)],
         ...Object.values(UNITS).map((unit) =>
           ratioText(

@@ -33,15 +33,24 @@ process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL')
 })
 
-/** Resolves when the node answers. `root`: another checkout, with its dependencies installed. `imports`: loaded before it. */
+/**
+ * Resolves when the node answers. `root`: another checkout, with its dependencies installed. `imports`: loaded before it.
+ * `command`: words that start a program elsewhere, as in a network of its own.
+ */
 export async function startNode(
   home: string,
   args: readonly string[] = [],
-  { root = ROOT, imports = [] }: { root?: string; imports?: readonly string[] } = {},
+  {
+    root = ROOT,
+    imports = [],
+    command = [],
+  }: { root?: string; imports?: readonly string[]; command?: readonly string[] } = {},
 ): Promise<NodeProcess> {
+  const [program, ...words] = [...command, process.execPath]
   const child = spawn(
-    process.execPath,
+    program!,
     [
+      ...words,
       ...imports.flatMap((path) => ['--import', path]),
       join(root, 'daemon/cli/waggle.ts'),
       'up',
