@@ -26,12 +26,15 @@ export function createNetworks(count: number): Networks {
     for (const command of ['link set lo up', 'link set eth0 up', `addr add ${addressOf(i)}/24 dev eth0`])
       ip(`-n ${name} ${command}`)
   }
+  // With a namespace go its links.
+  const close = (): void => {
+    process.removeListener('exit', close)
+    for (const i of numbers) ip(`netns del ${nameOf(i)}`)
+    ip(`link del ${bridge}`)
+  }
+  process.once('exit', close)
   return {
     of: (i) => ({ command: ['ip', 'netns', 'exec', nameOf(i)], address: addressOf(i) }),
-    // With a namespace go its links.
-    close() {
-      for (const i of numbers) ip(`netns del ${nameOf(i)}`)
-      ip(`link del ${bridge}`)
-    },
+    close,
   }
 }

@@ -15,8 +15,8 @@ interface HeadRun {
 
 /** The best settings of each number of nodes. */
 const ARMS: readonly { name: string; file: string; arm: string; rate: number }[] = [
-  { name: 'alone', file: 'alone', arm: '8x2', rate: 1e-4 },
-  { name: 'alone, 16 prompts', file: 'alone', arm: '16x4', rate: 2e-4 },
+  { name: 'alone', file: 'alone', arm: '1 8x2', rate: 1e-4 },
+  { name: 'alone, 16 prompts', file: 'alone', arm: '1 16x4', rate: 2e-4 },
   { name: '1 peer', file: 'heads', arm: '2 8x4', rate: 2e-4 },
   { name: '3 peers', file: 'heads', arm: '4 8x4', rate: 2.8e-4 },
   { name: '7 peers', file: 'heads', arm: '8 8x4', rate: 4e-4 },
