@@ -1,5 +1,6 @@
 // Opens the node's swarm and connects it to the tasks, the core and the journal.
 
+import type { Group } from '../../protocol/train/index.ts'
 import type { Accusation } from '../../protocol/wire/index.ts'
 import type { Paths } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'
@@ -32,8 +33,8 @@ interface NetworkParts {
   policy: LivePolicy
   plugins: PluginHost
   core: Pick<NodeCore, 'onForeignGroup' | 'learner'>
-  /** Whether this peer's weights are averaged, so that its groups need not be trained on. */
-  isJoined(peer: string): boolean
+  /** Whether what a group teaches comes with a peer's weights, so that it need not be trained on. */
+  isTrainedElsewhere(group: Pick<Group, 'author' | 'prompt'>): boolean
   /** A peer accuses another of a forged step. */
   onAccusation(accusation: Accusation): void
   pool: Pick<Pool, 'hasSeen'>
@@ -56,7 +57,7 @@ export async function openNetwork(
     policy,
     plugins,
     core,
-    isJoined,
+    isTrainedElsewhere,
     onAccusation,
     pool,
     journal,
@@ -85,7 +86,7 @@ export async function openNetwork(
         if (core.onForeignGroup(group)) changed.wake()
         journal.group(group, 'foreign')
       },
-      isJoined,
+      isTrainedElsewhere,
       isTrusted: (peer) => vouchesFor(settings().swarm.trust, peer),
       onAccusation,
       hasWritten: pool.hasSeen,

@@ -77,8 +77,8 @@ export interface SwarmParts {
   hasWritten?: ((contentId: string) => boolean) | undefined
   /** Whether to accept an author's groups even without a signal, to get to know the author. Default: never. */
   isUnknown?: ((author: string) => boolean) | undefined
-  /** Whether this node averages an author's weights: its groups are then forwarded, not verified. Default: none. */
-  isJoined?: ((author: string) => boolean) | undefined
+  /** Whether a group is trained on by a peer whose weights this node averages: it is forwarded, not verified. Default: none. */
+  isTrainedElsewhere?: ((group: Pick<Group, 'author' | 'prompt'>) => boolean) | undefined
   /** Whether the user vouches for a peer; members of a private swarm are trusted anyway. Default: none. */
   isTrusted?: ((peer: string) => boolean) | undefined
   /** A peer accuses another of a forged step; nothing was checked yet but the signature. Must return quickly. */

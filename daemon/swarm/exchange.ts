@@ -39,7 +39,7 @@ interface ExchangeParts
     | 'datastore'
     | 'hasWritten'
     | 'isUnknown'
-    | 'isJoined'
+    | 'isTrainedElsewhere'
     | 'onAccusation'
     | 'isTrusted'
   > {
@@ -135,7 +135,7 @@ export function createExchange(options: ExchangeOptions, parts: ExchangeParts) {
       log,
       soon: parts.soon,
       onGroup: parts.onGroup,
-      isJoined: parts.isJoined,
+      isTrainedElsewhere: parts.isTrainedElsewhere,
       onAccusation: parts.onAccusation,
       onEvent,
       onUnneeded: parts.onUnneeded,

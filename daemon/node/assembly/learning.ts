@@ -43,7 +43,7 @@ export async function openLearning(context: NodeContext, parts: Parts) {
   const heads = openHeads(
     { settings, isLineageKnown },
     {
-      ...{ policy, probation, tasks, journal, trainedOn: parts.trainedOn, phases, now, after, random },
+      ...{ self, policy, probation, tasks, journal, trainedOn: parts.trainedOn, phases, now, after, random },
       ...{ wake: changed.wake, swarm: () => late.swarm, joined: meta?.joined, audits },
       mustWait: () => wishes.paused || limits.mustWait(),
       hasTeacher: hasTeacher(host),

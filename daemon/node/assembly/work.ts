@@ -35,7 +35,7 @@ export async function startWork(context: NodeContext, parts: Parts) {
       { settings, paths, invite },
       {
         ...{ identity, tasks, model: models.model, policy, plugins: host, core, journal, changed, log },
-        ...{ closers, pool, clock: { now, after }, random, isJoined: heads.isAveraged },
+        ...{ closers, pool, clock: { now, after }, random, isTrainedElsewhere: heads.isTrainedElsewhere },
         onAccusation: parts.audits.accused,
       },
     ),

@@ -29,11 +29,14 @@ import { layoutOf, toVector, toWeights, type Vector } from '../../trainer/heads/
 import { createHeadWatch } from '../../trainer/heads/watch.ts'
 import type { NodeAudits } from '../audits/audits.ts'
 import { type AskingParts, createAsking } from './asking.ts'
+import { does, trainerOf } from './division.ts'
 import { createMeeting } from './meeting.ts'
 import { createReaders } from './readers.ts'
 import { createTrials, type TrialParts } from './trials.ts'
 
 export interface HeadsParts extends Omit<AskingParts, 'isOut'>, TrialParts {
+  /** This node's peer ID. */
+  self: string
   policy: LivePolicy
   /** What an earlier run knew about peers that did harm. */
   probation: Probation
@@ -91,6 +94,8 @@ export interface NodeHeads {
   isJoined(peer: string): boolean
   /** The same, or they soon are for the first time: so its groups need not be trained on. */
   isAveraged(peer: string): boolean
+  /** What a group teaches comes with a peer's weights: its author's, or those of the peer that trains on it. */
+  isTrainedElsewhere(group: Pick<Group, 'author' | 'prompt'>): boolean
   /** How many learn together, this one included; a peer whose heads come seldom counts less. */
   readonly nodes: number
   /** Undefined while the node neither sends nor takes weights. */
@@ -310,6 +315,14 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     joined: partners.save,
     isJoined,
     isAveraged,
+    isTrainedElsewhere(group) {
+      if (isAveraged(group.author)) return true
+      const isHere = new Set(connected())
+      const trainers = here().filter(
+        (one) => isHere.has(one.author) && isJoined(one.author) && does(one, group),
+      )
+      return trainerOf(group, [parts.self, ...trainers.map(({ author }) => author)]) !== parts.self
+    },
     get nodes() {
       return isOn() ? exchange.nodesAt(policy.reference().version) : 1
     },

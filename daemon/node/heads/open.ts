@@ -15,6 +15,7 @@ import { vouchesFor } from '../core.ts'
 import { createNodeHeads, type HeadsParts, type NodeHeads } from './heads.ts'
 
 export interface OpenHeadsParts {
+  self: string
   policy: LivePolicy
   probation: Probation
   swarm(): Pick<Swarm, 'heads' | 'peers' | 'isPrivate'> | undefined

@@ -30,8 +30,8 @@ interface GossipValidatorParts {
   isBehind(): boolean
   /** True for authors that the user joined or that have earned trust. Default: none. */
   isKnown?(author: string): boolean
-  /** True for authors whose weights this node averages: their groups are forwarded, not verified. Default: none. */
-  isJoined?: ((author: string) => boolean) | undefined
+  /** True for groups that a peer trains on whose weights this node averages: they are forwarded, not verified. Default: none. */
+  isTrainedElsewhere?: ((group: Pick<Group, 'author' | 'prompt'>) => boolean) | undefined
   /** A frame was admitted; it may be kept for peers that missed it. */
   onAdmitted(frame: Uint8Array, task: string): void
   /** A peer has delivered more groups without a signal, by unknown authors, than this node needs. */
@@ -188,7 +188,7 @@ export class GossipValidator {
       this.lastAdmittedAt = this.parts.clock.now()
       const { group } = result.admitted
       this.parts.onAdmitted(frame, group.prompt.task)
-      if (this.parts.isJoined?.(group.author)) this.parts.verifier.remember(group)
+      if (this.parts.isTrainedElsewhere?.(group)) this.parts.verifier.remember(group)
       else if (!this.carry) this.queue.push(result.admitted)
       return undefined
     }

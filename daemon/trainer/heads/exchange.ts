@@ -47,10 +47,7 @@ export interface FetchedHead extends Learnt {
 }
 
 /** A head that is in this node's weights now. */
-export interface JoinedHead {
-  author: string
-  version: number
-  own: number
+export interface JoinedHead extends Pick<FetchedHead, 'author' | 'version' | 'own' | 'tasks'> {
   /** It was too far away: it was tried, or counted for less where nothing can be tried. */
   isClipped: boolean
 }
@@ -299,14 +296,14 @@ function near(strangers: Iterable<AuditedWeights>, farthest: number): (AuditedWe
 }
 
 function toldOf(
-  heads: readonly (ComparedHead & Pick<JoinedHead, 'author' | 'version' | 'own'> & { hash: string })[],
+  heads: readonly (ComparedHead & Omit<JoinedHead, 'isClipped'> & { hash: string })[],
   { weights, added }: ReturnType<typeof join>,
   farthest: number,
 ): ReturnType<HeadExchange['join']> {
   return {
     weights,
-    heads: heads.map(({ author, version, own, apart }) => ({
-      ...{ author, version, own, isClipped: apart > farthest },
+    heads: heads.map(({ author, version, own, tasks, apart }) => ({
+      ...{ author, version, own, isClipped: apart > farthest, ...(tasks && { tasks }) },
     })),
     added: heads.map(({ author, hash, beside }, i) => ({ author, hash, beside, share: added[i]!.share })),
   }

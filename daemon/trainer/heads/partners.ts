@@ -61,9 +61,9 @@ export function createPartners({ now }: { now(): number }): Partners {
     joined(heads, version) {
       for (const head of heads) add(head, version)
     },
-    took({ author, version, own, foreign }, mine, replaced) {
+    took({ author, version, own, foreign, tasks }, mine, replaced) {
       behind = Math.max(groups(0), own + foreign - replaced)
-      add({ author, version, own, isClipped: true }, mine)
+      add({ author, version, own, isClipped: true, ...(tasks && { tasks }) }, mine)
       for (const partner of partners.values()) partner.base = partner.own
     },
     has(peer) {

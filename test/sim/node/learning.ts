@@ -91,7 +91,7 @@ function openAudits(
 function openNodeHeads(
   life: Life,
   {
-    node: { settings, name, world, headRandom },
+    node: { settings, self, name, world, headRandom },
     times: { after, clock },
     storage,
     records,
@@ -112,7 +112,7 @@ function openNodeHeads(
   return openHeads(
     { settings: () => settings, isLineageKnown: true },
     {
-      ...{ policy, probation, tasks, trainedOn, phases: NO_PHASES, now: clock.now },
+      ...{ self, policy, probation, tasks, trainedOn, phases: NO_PHASES, now: clock.now },
       journal: {
         ...journal,
         log(level, message) {

@@ -91,7 +91,7 @@ function exchangeOf(
         checks.arrived(group)
         if (core.onForeignGroup(group)) changed.wake()
       },
-      isJoined: (author) => heads.isAveraged(author),
+      isTrainedElsewhere: (group) => heads.isTrainedElsewhere(group),
       isUnknown: (author) => core.learner.isUnknown(author),
       onAccusation: audits.accused,
       onUnneeded: (peer) => notices.unneeded(peer),

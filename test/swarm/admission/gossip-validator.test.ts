@@ -35,7 +35,7 @@ function make({ joined }: { joined?: string } = {}) {
       reputation,
       clock,
       log: () => {},
-      isJoined,
+      isTrainedElsewhere: ({ author }) => isJoined(author),
       isKnown: isJoined,
       soon: (run) => due.push(run),
       onGroup: ({ author }) => groups.push(author),

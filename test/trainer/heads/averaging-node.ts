@@ -61,6 +61,7 @@ export async function startNode(
     },
   })
   const heads = createNodeHeads({
+    self: 'me',
     policy: {
       ...{ spec: SPEC, lineage: LINEAGE, initial: filled(1) },
       trainer: { weights: async () => trained.weights },

@@ -82,6 +82,7 @@ function play(
     return [{ task: 'sums', questions: 1000 / parts, rewards }]
   }
   const heads = createNodeHeads({
+    self: 'me',
     policy: {
       ...{ spec: SPEC, lineage: 'l', initial: filled(1) },
       trainer: { weights: async () => state.weights },
@@ -193,6 +194,21 @@ describe('two nodes with as much work behind them', () => {
     // One head of the peer has come for one own.
     expect(heads.nodes).toBe(2)
     expect(heads.isJoined('a')).toBe(true)
+  })
+
+  test('divide the groups of others', async () => {
+    const { heads, settle, step } = play({ a: { value: 3, own: 0 } })
+    const elsewhere = (author: string) =>
+      Array.from({ length: 200 }, (_, seed) =>
+        heads.isTrainedElsewhere({ author, prompt: { task: 'sums', taskVersion: 1, seed, difficulty: 0 } }),
+      ).filter(Boolean).length
+    expect(elsewhere('stranger')).toBe(0)
+    await step(2)
+    await heads.exchange()
+    await settle()
+    expect(elsewhere('stranger')).toBeGreaterThan(70)
+    expect(elsewhere('stranger')).toBeLessThan(130)
+    expect(elsewhere('a')).toBe(200)
   })
 
   test('learn nothing from, and lose nothing by, a head of before their last steps', async () => {
