@@ -48,6 +48,7 @@ export async function openLearning(context: NodeContext, parts: Parts) {
       mustWait: () => wishes.paused || limits.mustWait(),
       hasTeacher: hasTeacher(host),
       alarm: (message, goodAt) => late.core?.alarm(message, goodAt),
+      isUnknown: (author) => late.core?.learner.isUnknown(author) ?? true,
     },
   )
   await openWorld(context, parts, heads)

@@ -37,6 +37,8 @@ import { createTrials, type TrialParts } from './trials.ts'
 export interface HeadsParts extends Omit<AskingParts, 'isOut'>, TrialParts {
   /** This node's peer ID. */
   self: string
+  /** Too few of the author's tokens were seen to say who writes them. */
+  isUnknown(author: string): boolean
   policy: LivePolicy
   /** What an earlier run knew about peers that did harm. */
   probation: Probation
@@ -317,6 +319,8 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     isAveraged,
     isTrainedElsewhere(group) {
       if (isAveraged(group.author)) return true
+      // To know an author, a node has to see its groups.
+      if (parts.isUnknown(group.author)) return false
       const isHere = new Set(connected())
       const trainers = here().filter(
         (one) => isHere.has(one.author) && isJoined(one.author) && does(one, group),

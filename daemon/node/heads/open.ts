@@ -14,8 +14,7 @@ import type { TrainedOnRecord } from '../../trainer/trained-on.ts'
 import { vouchesFor } from '../core.ts'
 import { createNodeHeads, type HeadsParts, type NodeHeads } from './heads.ts'
 
-export interface OpenHeadsParts {
-  self: string
+export interface OpenHeadsParts extends Pick<HeadsParts, 'self' | 'isUnknown'> {
   policy: LivePolicy
   probation: Probation
   swarm(): Pick<Swarm, 'heads' | 'peers' | 'isPrivate'> | undefined

@@ -124,6 +124,7 @@ function openNodeHeads(
       wake: () => changed.wake(),
       mustWait: () => !life.isAlive,
       alarm: (message, goodAt) => core().alarm(message, goodAt),
+      isUnknown: (author) => core().learner.isUnknown(author),
       joined: restored && trainedMeta(restored.checkpoint.manifest.meta).joined,
       ...{ after, audits, swarm },
       hasTeacher: false,

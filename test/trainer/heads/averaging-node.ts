@@ -62,6 +62,7 @@ export async function startNode(
   })
   const heads = createNodeHeads({
     self: 'me',
+    isUnknown: () => false,
     policy: {
       ...{ spec: SPEC, lineage: LINEAGE, initial: filled(1) },
       trainer: { weights: async () => trained.weights },

@@ -83,6 +83,7 @@ function play(
   }
   const heads = createNodeHeads({
     self: 'me',
+    isUnknown: (author) => author === 'unknown',
     policy: {
       ...{ spec: SPEC, lineage: 'l', initial: filled(1) },
       trainer: { weights: async () => state.weights },
@@ -209,6 +210,16 @@ describe('two nodes with as much work behind them', () => {
     expect(elsewhere('stranger')).toBeGreaterThan(70)
     expect(elsewhere('stranger')).toBeLessThan(130)
     expect(elsewhere('a')).toBe(200)
+  })
+
+  test('each get to know an author by all its groups', async () => {
+    const { heads, settle, step } = play({ a: { value: 3, own: 0 } })
+    await step(2)
+    await heads.exchange()
+    await settle()
+    const prompt = { task: 'sums', taskVersion: 1, difficulty: 0 }
+    const all = Array.from({ length: 50 }, (_, seed) => ({ author: 'unknown', prompt: { ...prompt, seed } }))
+    expect(all.filter(heads.isTrainedElsewhere)).toEqual([])
   })
 
   test('learn nothing from, and lose nothing by, a head of before their last steps', async () => {
