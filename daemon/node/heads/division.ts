@@ -7,7 +7,7 @@ import { hash32 } from '../../host/random.ts'
 import type { Partner } from '../../trainer/heads/partners.ts'
 
 /** Whether the peer trains on this task, as far as it says; one that says nothing may. */
-export function does({ tasks = [] }: Pick<Partner, 'tasks'>, { prompt }: Pick<Group, 'prompt'>): boolean {
+export function trainsOn({ tasks = [] }: Pick<Partner, 'tasks'>, { prompt }: Pick<Group, 'prompt'>): boolean {
   const isThis = tasks.some(
     ({ name, difficulty }) => name === prompt.task && difficulty === prompt.difficulty,
   )

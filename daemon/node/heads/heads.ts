@@ -29,7 +29,7 @@ import { layoutOf, toVector, toWeights, type Vector } from '../../trainer/heads/
 import { createHeadWatch } from '../../trainer/heads/watch.ts'
 import type { NodeAudits } from '../audits/audits.ts'
 import { type AskingParts, createAsking } from './asking.ts'
-import { does, trainerOf } from './division.ts'
+import { trainerOf, trainsOn } from './division.ts'
 import { createMeeting } from './meeting.ts'
 import { createReaders } from './readers.ts'
 import { createTrials, type TrialParts } from './trials.ts'
@@ -321,11 +321,11 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       if (isAveraged(group.author)) return true
       // To know an author, a node has to see its groups.
       if (parts.isUnknown(group.author)) return false
+      const averaged = here().filter((one) => isJoined(one.author) && trainsOn(one, group))
+      if (averaged.length === 0) return false
       const isHere = new Set(connected())
-      const trainers = here().filter(
-        (one) => isHere.has(one.author) && isJoined(one.author) && does(one, group),
-      )
-      return trainerOf(group, [parts.self, ...trainers.map(({ author }) => author)]) !== parts.self
+      const trainers = averaged.map(({ author }) => author).filter((author) => isHere.has(author))
+      return trainerOf(group, [parts.self, ...trainers]) !== parts.self
     },
     get nodes() {
       return isOn() ? exchange.nodesAt(policy.reference().version) : 1

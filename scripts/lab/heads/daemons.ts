@@ -3,7 +3,7 @@
 //
 // Daemons with empty homes and a node's defaults on this machine, but for evaluations, and one thread each. An arm is a
 // number of daemons in a private swarm; `4 apart` are as many that know nothing of each other, since a daemon that shares
-// a core with others needs more time for the same work; `4 apart batch 4` have that batch. `4 lora` train an adapter, so
+// a core with others needs more time for the same work; `4 apart batch 4` have that batch. `4 lora` train an adapter at `--lora-rate`, so
 // they are of another lineage, and `4 and 4 lora` are one swarm of both. Compare arms with as many daemons on a core: what
 // a daemon's connections take each second is more for a group the more slowly it writes. `--networks`: each daemon has a
 // network namespace (as root).
@@ -74,9 +74,10 @@ await runExperiment<Arm, { looks: Look[]; newcomer?: Newcomer }>({
     networks: { type: 'boolean', default: false },
     'lora-rate': { type: 'string', default: '1e-3' },
   },
-  settings: ({ every, looks, prompts, networks }) => ({
+  settings: ({ every, looks, prompts, networks, 'lora-rate': loraRate }) => ({
     ...{ every: Number(every), looks: Number(looks), prompts: Number(prompts) },
     ...(networks && { networks }),
+    ...(loraRate !== '1e-3' && { loraRate }),
   }),
   arm(name) {
     const form = /^(\d+)(?: and (\d+))?( lora)?( apart)?(?: batch (\d+))?$/

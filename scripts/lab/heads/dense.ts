@@ -56,7 +56,7 @@ await runExperiment<Arm, { looks: HeadLook[] }>({
   settings: ({ tokens, looks, prompts, samples, setting, model, rank }) => ({
     ...{ tokens: Number(tokens), looks: Number(looks), prompts: Number(prompts) },
     ...(samples !== '1' && { samples: Number(samples) }),
-    ...(setting !== 'dense' && { setting }),
+    ...(setting !== 'dense' && model === undefined && { setting }),
     ...(typeof model === 'string' && { model: basename(model), rank: Number(rank) }),
   }),
 

@@ -31,6 +31,7 @@ const MODELS = '.cache/experiments/models'
 
 /** `file`: a pretrained model as a GGUF file, for the setting `real`; its adapter has this rank. */
 export async function startOf(setting: string, file: string | undefined, rank = 16): Promise<Start> {
+  if (file !== undefined && setting !== 'real') throw new Error('--model FILE.gguf goes with --setting real')
   switch (setting) {
     case 'dense':
       return { model: (await loadStart('three-tasks')).model, tasks: DENSE, known: TASKS }

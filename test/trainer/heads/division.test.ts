@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { does, trainerOf } from '../../../daemon/node/heads/division.ts'
+import { trainerOf, trainsOn } from '../../../daemon/node/heads/division.ts'
 
 const PEERS = ['a', 'b', 'c', 'd']
 const groups = Array.from({ length: 400 }, (_, seed) => ({
@@ -27,8 +27,8 @@ test('groups of different authors with the same prompt are divided, too', () => 
 
 test('a group is not left to a peer that says that it does other tasks', () => {
   const [group] = groups
-  expect(does({}, group!)).toBe(true)
-  expect(does({ tasks: [{ name: 'sums', difficulty: 0 }] }, group!)).toBe(true)
-  expect(does({ tasks: [{ name: 'sums', difficulty: 1 }] }, group!)).toBe(false)
-  expect(does({ tasks: [{ name: 'fractions', difficulty: 0 }] }, group!)).toBe(false)
+  expect(trainsOn({}, group!)).toBe(true)
+  expect(trainsOn({ tasks: [{ name: 'sums', difficulty: 0 }] }, group!)).toBe(true)
+  expect(trainsOn({ tasks: [{ name: 'sums', difficulty: 1 }] }, group!)).toBe(false)
+  expect(trainsOn({ tasks: [{ name: 'fractions', difficulty: 0 }] }, group!)).toBe(false)
 })
