@@ -6,8 +6,8 @@
 //   age8   each takes 8 rounds                       turn    nodes play one after another, as daemons do
 // A node makes its head after each round. Alone is `1 8x2`. The model of three tasks at a node's default tasks, all
 // parameters trained; looks at 360 held-out questions at temperature 1, which are not part of the cost. `--setting
-// sparse`: its answers seldom have the form that counts. `--setting real --model FILE.gguf`: an adapter of `--rank` is
-// trained on the file's blocks, on `number_sorting` as in lab:real.
+// sparse`: its answers seldom have the form that counts. `--setting real --model FILE.gguf`: an adapter is trained on the
+// file's blocks, on `number_sorting` as in lab:real. `--rank 16`: an adapter of this rank, whatever the setting.
 
 import { basename } from 'node:path'
 import { runExperiment } from '../frame/experiment.ts'
@@ -51,13 +51,14 @@ await runExperiment<Arm, { looks: HeadLook[] }>({
     targets: { type: 'string', default: '0.15,0.16,0.17' },
     setting: { type: 'string', default: 'dense' },
     model: { type: 'string' },
-    rank: { type: 'string', default: '16' },
+    rank: { type: 'string' },
   },
   settings: ({ tokens, looks, prompts, samples, setting, model, rank }) => ({
     ...{ tokens: Number(tokens), looks: Number(looks), prompts: Number(prompts) },
     ...(samples !== '1' && { samples: Number(samples) }),
     ...(setting !== 'dense' && model === undefined && { setting }),
-    ...(typeof model === 'string' && { model: basename(model), rank: Number(rank) }),
+    ...(typeof model === 'string' && { model: basename(model) }),
+    ...((typeof model === 'string' || rank !== undefined) && { rank: Number(rank ?? 16) }),
   }),
 
   arm(name) {
@@ -77,7 +78,8 @@ await runExperiment<Arm, { looks: HeadLook[] }>({
   async play(arm, { rate, seed, values, meter, log }) {
     const { conditions } = arm
     const file = values.model as string | undefined
-    const start = await startOf(String(values.setting), file, Number(values.rank))
+    const rank = values.rank === undefined ? undefined : Number(values.rank)
+    const start = await startOf(String(values.setting), file, rank)
     const swarm = await createHeadSwarm(
       {
         ...{ nodes: arm.nodes, seed },

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { ADAPTER_TARGETS } from '../../../daemon/engine/decoder.ts'
+import { ADAPTER_TARGETS, type AdapterSpec } from '../../../daemon/engine/decoder.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { loadModel, loadModelAs, type Model } from '../../../daemon/policy/model.ts'
 import type { TaskChoice } from '../../../daemon/rollout/tasks.ts'
@@ -29,9 +29,19 @@ export interface Start
 const DENSE = at({ basic_arithmetic: 1, base_conversion: 0, fraction_simplification: 1 })
 const MODELS = '.cache/experiments/models'
 
-/** `file`: a pretrained model as a GGUF file, for the setting `real`; its adapter has this rank. */
-export async function startOf(setting: string, file: string | undefined, rank = 16): Promise<Start> {
+/**
+ * `file`: a pretrained model as a GGUF file, for the setting `real`, which trains an adapter. `rank`: of the adapter; with
+ * the other settings all parameters are trained if it is left out.
+ */
+export async function startOf(setting: string, file: string | undefined, rank?: number): Promise<Start> {
   if (file !== undefined && setting !== 'real') throw new Error('--model FILE.gguf goes with --setting real')
+  const start = await startWith(setting, file)
+  return rank === undefined ? start : { ...start, adapter: adapterOf(rank) }
+}
+
+const adapterOf = (rank: number): AdapterSpec => ({ rank, alpha: 2 * rank, targets: [...ADAPTER_TARGETS] })
+
+async function startWith(setting: string, file: string | undefined): Promise<Start> {
   switch (setting) {
     case 'dense':
       return { model: (await loadStart('three-tasks')).model, tasks: DENSE, known: TASKS }
@@ -52,7 +62,7 @@ export async function startOf(setting: string, file: string | undefined, rank = 
         model: await loadModelAs(file, { disk }, () => 'file'),
         tasks: at({ number_sorting: 0 }),
         known: TASKS.map((task) => withExamples(task, 1)),
-        adapter: { rank, alpha: 2 * rank, targets: [...ADAPTER_TARGETS] },
+        adapter: adapterOf(16),
         ...{ maxNewTokens: 20, warmUpSteps: 3, checkpointEvery: 1000 },
       }
     default:
