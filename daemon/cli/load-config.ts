@@ -2,6 +2,7 @@
 // so only commands that need the config import this file.
 
 import { WaggleError } from '../../protocol/errors.ts'
+import { LEARNING_RATES } from '../config/learning-rates.ts'
 import { type Loaded, type LoadOptions, loadConfig } from '../config/load.ts'
 import { screen } from '../config/sections/access.ts'
 import { MODEL_ORIGIN } from '../config/sources.ts'
@@ -16,12 +17,14 @@ export function contextConfig(context: Context, settings: Record<string, string>
   const loaded = loadConfig(loadOptions(context, settings))
   for (const warning of loaded.warnings) context.say(`warning: ${warning}`)
   const { config, originOf } = loaded
+  const newest = newestOf(context.paths.checkpoints, config.model.path)
+  const isOurs = (key: 'method' | 'learning_rate'): boolean =>
+    [undefined, MODEL_ORIGIN].includes(originOf(['training', key]))
   // A home keeps the method that a model was trained with, unless the user names another.
-  if (
-    originOf(['training', 'method']) === MODEL_ORIGIN &&
-    newestOf(context.paths.checkpoints, config.model.path)
-  )
+  if (newest && isOurs('method')) {
     config.training.method = 'auto'
+    if (!newest.adapter && isOurs('learning_rate')) config.training.learning_rate = LEARNING_RATES.full
+  }
   return loaded
 }
 

@@ -4,9 +4,10 @@
 import { parse, TomlError } from 'smol-toml'
 import { didYouMean, suggest } from '../../protocol/suggest.ts'
 import { configKeys, type Key, variableOf } from './keys.ts'
+import { LEARNING_RATES } from './learning-rates.ts'
 import { locateKeys } from './locate.ts'
 import { PRESETS, type PresetName } from './presets.ts'
-import { isRecipe, RECIPES, type Recipe, type RecipeName, recipeFor } from './recipes/index.ts'
+import { isBundled, isRecipe, RECIPES, type Recipe, type RecipeName, recipeFor } from './recipes/index.ts'
 import { readSwitch } from './switch.ts'
 
 export interface Problem {
@@ -56,7 +57,7 @@ export function currentKey(path: string): string {
 
 /** The origin of a model that comes from the home. */
 export const HOME_ORIGIN = 'newest checkpoint of this home'
-/** The origin of values that come from a recipe that nobody named: that of a model without tasks. */
+/** The origin of values that the model decides, or its recipe where there are no tasks. */
 export const MODEL_ORIGIN = 'recipe of this model'
 
 export function layer({ file, env, flags, reserved, homeModel }: Sources): Layers {
@@ -152,7 +153,7 @@ function recipeWithoutModel({ recipe, model }: Record<string, unknown>): string 
   if (!isRecipe(recipe)) return undefined
   const { model: file }: Recipe = RECIPES[recipe]
   const { path } = (model ?? {}) as { path?: unknown }
-  if (!file || (path !== undefined && path !== 'default')) return undefined
+  if (!file || !isBundled(path)) return undefined
   return `needs a model: ${file}. Give it with --model FILE, or as model.path.`
 }
 
@@ -175,14 +176,19 @@ function underlay(values: Record<string, unknown>, homeModel: string | undefined
     }
   }
   if (homeModel !== undefined) put({ 'model.path': homeModel }, HOME_ORIGIN)
-  const { preset, tasks, model, recipe } = values
+  const { preset, tasks, recipe } = values
+  const path = (values.model as { path?: unknown } | undefined)?.path
+  const method = (values.training as { method?: unknown } | undefined)?.method
+  // Before the recipe, whose learning rate is an adapter's.
+  if (method === 'full') put({ 'training.learning_rate': LEARNING_RATES.full }, 'training.method')
   if (typeof preset === 'string' && Object.hasOwn(PRESETS, preset))
     put(PRESETS[preset as PresetName].values, `preset ${preset}`)
   const named = recipe !== undefined
-  const own = recipeFor((model as { path?: unknown } | undefined)?.path)
+  const own = recipeFor(path)
   if (!named && own && (tasks === undefined || isDefault(own, tasks))) put({ recipe: own }, MODEL_ORIGIN)
   if (isRecipe(values.recipe))
     put(RECIPES[values.recipe].values, named ? `recipe ${values.recipe}` : MODEL_ORIGIN)
+  if (isBundled(path)) put({ 'training.learning_rate': LEARNING_RATES.bundled }, MODEL_ORIGIN)
   return taken
 }
 

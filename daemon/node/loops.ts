@@ -91,6 +91,7 @@ export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsP
         return {
           groupsPerRound: rollout.groups_per_round,
           room: core.room,
+          usefulShare: core.usefulShare,
           maxStaleness: training.max_staleness,
         }
       },
@@ -116,7 +117,7 @@ export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsP
         if (isShared && swarm && parts.heads.isRead()) await publish(group, { swarm, journal })
       },
       onRound(round) {
-        core.onRound({ cost: round.seconds })
+        core.onRound({ cost: round.seconds, groups: round.groups })
         if (core.isBarren) changed.wake()
         journal.telemetry.round(round)
         journal.recover('sampling')

@@ -22,6 +22,7 @@ const settings = {
   'agents.listen': '127.0.0.1:4294',
   'model.path': 'models/three-tasks',
   'training.batch_groups': 4,
+  'training.method': 'full',
   'training.learning_rate': 0.0002,
   'training.warm_up_steps': 0,
 }

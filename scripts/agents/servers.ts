@@ -27,6 +27,7 @@ export async function startPlayer(home: string, ...environments: readonly string
     tasks: '[]',
     'model.path': 'models/three-tasks',
     'training.batch_groups': '8',
+    'training.method': 'full',
     'training.learning_rate': '0.0002',
     'training.warm_up_steps': '0',
   }

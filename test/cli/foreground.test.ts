@@ -289,7 +289,7 @@ describe('signals that end nothing', () => {
   test('a run keeps the config that it was started with', async () => {
     const { home } = await withSignal('SIGHUP', /nothing changed/)
     const [file] = readdirSync(`${home}/runs`).filter((name) => name.endsWith('.toml'))
-    expect(readFileSync(`${home}/runs/${file}`, 'utf8')).toContain('learning_rate = 0.0001')
+    expect(readFileSync(`${home}/runs/${file}`, 'utf8')).toContain('learning_rate = 0.001')
   })
 })
 

@@ -37,7 +37,12 @@ function problems(toml: string, more: Partial<LoadOptions> = {}): string[] {
 }
 
 test('a missing file means defaults, and every default is within its own limits', () => {
-  expect(load(undefined).config).toEqual({ ...defaultConfig(), recipe: 'three-tasks' })
+  const { training, ...rest } = defaultConfig()
+  expect(load(undefined).config).toEqual({
+    ...rest,
+    recipe: 'three-tasks',
+    training: { ...training, learning_rate: 1e-3 },
+  })
 })
 
 test('a node may learn from use alone, if somebody can ask it', () => {
@@ -264,7 +269,7 @@ describe('a GGUF file', () => {
       'preset = "tiny"\n[model]\npath = "a.gguf"\n[training]\nmethod = "full"\n',
     )
     expect(config.tasks).toEqual([{ name: 'number_sorting', difficulty: 0, examples: 1 }])
-    expect(config.training).toMatchObject({ method: 'full', batch_groups: 4, learning_rate: 3e-4 })
+    expect(config.training).toMatchObject({ method: 'full', batch_groups: 4 })
     expect(originOf(['tasks', 0, 'name'])).toBe('recipe of this model')
     expect(originOf(['training', 'batch_groups'])).toBe('preset tiny')
   })
@@ -272,8 +277,26 @@ describe('a GGUF file', () => {
   test('with tasks of its own, and any other model, has the usual defaults', () => {
     const { config } = load('[model]\npath = "a.gguf"\n[[tasks]]\nname = "bf"\n')
     expect(config.tasks).toEqual([{ name: 'bf' }])
-    expect(config.training.method).toBe('auto')
+    expect(config.rollout.groups_per_round).toBe(16)
     expect(load('[model]\npath = "folder"\n').config.tasks[0]!.name).toBe('basic_arithmetic')
+  })
+})
+
+describe('the learning rate', () => {
+  const rateOf = (text: string) => load(text).config.training.learning_rate
+  const GGUF = '[model]\npath = "a.gguf"\n'
+  const FULL = '[training]\nmethod = "full"\n'
+
+  test('depends on what is trained, whatever the tasks', () => {
+    const tasks = '[[tasks]]\nname = "bf"\n'
+    expect([rateOf(''), rateOf(tasks)]).toEqual([1e-3, 1e-3])
+    expect([rateOf(GGUF), rateOf(GGUF + tasks)]).toEqual([3e-4, 3e-4])
+    expect([FULL, FULL + tasks, FULL + GGUF, FULL + GGUF + tasks].map(rateOf)).toEqual(Array(4).fill(1e-4))
+  })
+
+  test('is the config’s where it names one', () => {
+    expect(rateOf('[training]\nmethod = "full"\nlearning_rate = 0.5\n')).toBe(0.5)
+    expect(rateOf('[training]\nlearning_rate = 0.5\n')).toBe(0.5)
   })
 })
 
@@ -284,7 +307,7 @@ describe('presets', () => {
     expect(config.engine.threads).toBe(1)
     expect(originOf(['training', 'batch_groups'])).toBe('config.toml:3')
     expect(originOf(['rollout', 'groups_per_round'])).toBe('preset tiny')
-    expect(originOf(['training', 'learning_rate'])).toBeUndefined()
+    expect(originOf(['training', 'warm_up_steps'])).toBeUndefined()
   })
 
   test('come from a variable or a flag, too, which wins over the file', () => {
@@ -327,7 +350,7 @@ describe('what changes while a node runs', () => {
     const { settings, take } = createLiveConfig(first)
     const next = load('[training]\nlearning_rate = 3e-4\nmax_staleness = 4\n[node]\nname = "x"\n').config
     const { live, restart } = take(next)
-    expect(live).toEqual([{ path: 'training.learning_rate', from: 1e-4, to: 3e-4 }])
+    expect(live).toEqual([{ path: 'training.learning_rate', from: 1e-3, to: 3e-4 }])
     expect(restart.map(({ path }) => path).sort()).toEqual(['node.name', 'training.max_staleness'])
     expect(settings()).toEqual({ ...first, training: { ...first.training, learning_rate: 3e-4 } })
     expect(first).toEqual(load('').config)

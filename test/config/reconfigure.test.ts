@@ -10,7 +10,7 @@ function opened(change: (next: ReturnType<typeof defaultConfig>) => void, checkC
     {
       readConfig(settings) {
         const next = defaultConfig()
-        if ('training.learning_rate' in settings) next.training.learning_rate = 3e-4
+        if ('training.learning_rate' in settings) next.training.learning_rate = 2e-4
         change(next)
         return next
       },
@@ -43,7 +43,7 @@ test('a reload names what waits for a restart that can come', async () => {
 
 test('what changes at once needs no look at files', async () => {
   const { config, reconfigure } = opened(() => {}, refuse)
-  const { changed } = await reconfigure({ 'training.learning_rate': '3e-4' })
+  const { changed } = await reconfigure({ 'training.learning_rate': '2e-4' })
   expect(changed.map(({ path }) => path)).toEqual(['training.learning_rate'])
-  expect(config.settings().training.learning_rate).toBe(3e-4)
+  expect(config.settings().training.learning_rate).toBe(2e-4)
 })

@@ -40,6 +40,6 @@ export function checkpointsHere(directory: string): CheckpointHere[] {
 export const newestCheckpoint = (directory: string): CheckpointHere | undefined =>
   checkpointsHere(directory)[0]
 
-/** The newest checkpoint of the model in this folder or GGUF file. */
+/** The newest checkpoint of a model, named as in the config: `default`, or its folder or GGUF file. */
 export const newestOf = (directory: string, model: string): CheckpointHere | undefined =>
-  checkpointsHere(directory).find(({ base }) => base?.directory === model)
+  checkpointsHere(directory).find(({ base }) => base?.name === model || base?.directory === model)

@@ -27,8 +27,10 @@ export const RECIPE_NAMES = Object.keys(RECIPES) as [RecipeName, ...RecipeName[]
 export const isRecipe = (name: unknown): name is RecipeName =>
   typeof name === 'string' && Object.hasOwn(RECIPES, name)
 
+export const isBundled = (path: unknown): boolean => path === undefined || path === 'default'
+
 /** The recipe of a config that names neither a recipe nor tasks, by its `model.path`. Undefined for other models. */
 export function recipeFor(path: unknown): RecipeName | undefined {
-  if (path === undefined || path === 'default') return 'three-tasks'
+  if (isBundled(path)) return 'three-tasks'
   return isGguf(path) ? 'sorting' : undefined
 }

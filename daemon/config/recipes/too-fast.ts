@@ -7,7 +7,7 @@ import { threeTasks } from './three-tasks.ts'
 export const tooFast: Recipe = {
   summary: 'a lesson that fails: the bundled model at thirty times its learning rate',
   parameters: threeTasks.parameters,
-  values: { ...threeTasks.values, 'training.learning_rate': 3e-3 },
+  values: { ...threeTasks.values, 'training.learning_rate': 3e-2 },
   looks: [
     { step: 0, sampled: [0.0956], questions: 527 },
     { step: 30, sampled: [0.0033], questions: 527 },

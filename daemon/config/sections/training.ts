@@ -2,6 +2,7 @@
 
 import { z } from 'zod'
 import { AGGREGATIONS } from '../../trainer/aggregation.ts'
+import { LEARNING_RATES } from '../learning-rates.ts'
 
 export const rollout = z.strictObject({
   group_size: z
@@ -63,10 +64,19 @@ export const training = z.strictObject({
   method: z
     .enum(['auto', 'full', 'lora'])
     .default('auto')
-    .describe('full: all parameters; lora: an adapter, which needs less memory; auto: full if it fits'),
+    .describe(
+      "lora: an adapter; full: all parameters, which needs more memory; auto: as in this home's checkpoints, lora in a new home",
+    ),
   lora_rank: z.int().min(1).max(1024).default(16).describe('rank of the adapter'),
   lora_alpha: z.number().gt(0).max(65_536).default(32).describe('the adapter is scaled by alpha / rank'),
-  learning_rate: z.number().gt(0).max(1).default(1e-4).describe('learning rate of AdamW'),
+  learning_rate: z
+    .number()
+    .gt(0)
+    .max(1)
+    .default(LEARNING_RATES.lora)
+    .describe(
+      `learning rate of AdamW; if unset, ${LEARNING_RATES.full} where all parameters are trained, ${LEARNING_RATES.bundled} for an adapter of the bundled model`,
+    ),
   warm_up_steps: z.int().min(0).default(10).describe('steps over which the learning rate rises from 0'),
   weight_decay: z.number().min(0).max(1).default(0).describe('decoupled weight decay'),
   max_gradient_norm: z

@@ -1,5 +1,5 @@
-// Chooses settings that fit into memory: all parameters or an adapter, tokens per micro-batch, and sequences decoded
-// side by side. If nothing fits, the error has the numbers and the nearest setting that does.
+// Chooses settings that fit into memory: how frozen weights are kept, tokens per micro-batch, and sequences decoded side
+// by side. If nothing fits, the error has the numbers and the nearest setting that does.
 
 import { bytes } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -8,8 +8,8 @@ import type { BaseBytes, BasePrecision } from '../files/base-weights.ts'
 import { estimateMemory, type MemoryEstimate, MIXING, type Work, withAdapter } from './estimate.ts'
 
 export interface Wish {
-  /** `auto` trains all parameters if they fit, otherwise the adapter. */
-  method: 'auto' | 'full' | 'lora'
+  /** All parameters or the adapter. */
+  method: 'full' | 'lora'
   adapter: AdapterSpec
   /** 0 means as many as fit, up to what is best for the engine. */
   microBatchTokens: number
@@ -134,20 +134,13 @@ interface Way extends Pick<MemoryPlan, 'adapter' | 'base'> {
 /** What can be trained and how frozen weights can be kept, best first. */
 function waysOf({ method, adapter, base }: Wish): Way[] {
   const { asked, bytes } = base ?? { asked: 'f32', bytes: () => 0 }
-  const full: Way = { adapter: undefined, base: 'f32' }
-  if (method === 'full') return [full]
-  const isSmaller = asked === 'auto' && bytes('file').all < bytes('f32').all
-  const lora: Way[] =
-    asked !== 'auto'
-      ? [{ adapter, base: asked }]
-      : isSmaller
-        ? [
-            { adapter, base: 'f32', wantsEnough: true },
-            { adapter, base: 'file' },
-          ]
-        : [{ adapter, base: 'f32' }]
-  const isFullPossible = method === 'auto' && (asked === 'auto' || asked === 'f32')
-  return isFullPossible ? [{ ...full, wantsEnough: true }, ...lora] : lora
+  if (method === 'full') return [{ adapter: undefined, base: 'f32' }]
+  if (asked !== 'auto') return [{ adapter, base: asked }]
+  if (bytes('file').all >= bytes('f32').all) return [{ adapter, base: 'f32' }]
+  return [
+    { adapter, base: 'f32', wantsEnough: true },
+    { adapter, base: 'file' },
+  ]
 }
 
 type Size = Pick<MemoryPlan, 'microBatchTokens' | 'checkpointing' | 'slots' | 'packs'>

@@ -16,7 +16,12 @@ export interface TrainingConfig {
     micro_batch_tokens: number
     base_precision?: 'auto' | Exclude<BasePrecision, 'file'>
   }
-  training: { method: Wish['method']; lora_rank: number; lora_alpha: number; max_peer_groups: number }
+  training: {
+    method: 'auto' | Wish['method']
+    lora_rank: number
+    lora_alpha: number
+    max_peer_groups: number
+  }
   swarm: { enabled: boolean }
   agents: { listen?: string | undefined; max_tokens: number }
   serve: { listen?: string | undefined; max_calls: number }
@@ -89,7 +94,7 @@ export function wishOf({
     )
   }
   return {
-    method: had ?? asked,
+    method: had ?? (asked === 'full' ? 'full' : 'lora'),
     adapter: checkpoint?.adapter ?? {
       rank: training.lora_rank,
       alpha: training.lora_alpha,

@@ -250,7 +250,7 @@ function createStarter({
       `[engine]\nthreads = 1`,
       `[eval]\nevery_seconds = 0`,
       `[training]\nlearning_rate = ${isAdapter ? rates.adapter : rates.full}`,
-      ...(isAdapter ? ['method = "lora"'] : []),
+      `method = "${isAdapter ? 'lora' : 'full'}"`,
       ...(batch === undefined ? [] : [`batch_groups = ${batch}`]),
       `[swarm]\nlisten = ["/ip4/${address}/tcp/0"]\nlan = "off"${isPrivate ? '\nprivate = true' : ''}\n`,
     ]

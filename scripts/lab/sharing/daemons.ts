@@ -41,7 +41,7 @@ await runExperiment<number, { looks: DaemonLook[] }>({
     const config = [
       `[swarm]\nname = "experiment-${process.pid}"\nlisten = ["/ip4/127.0.0.1/tcp/0"]`,
       `[eval]\nevery_seconds = 3600\nprompts_per_task = ${prompts}`,
-      `[training]\nlearning_rate = ${rate}\n${training.replaceAll(',', '\n')}\n`,
+      `[training]\nmethod = "full"\nlearning_rate = ${rate}\n${training.replaceAll(',', '\n')}\n`,
     ].join('\n')
     const place = await mkdtemp(join(tmpdir(), 'waggle-daemons-'))
     const nodes = await startAll(count, { place, config })
