@@ -69,8 +69,6 @@ export const EVIDENCE: Readonly<Record<string, string>> = {
   'estimator/copo': SAME_EARLIER,
   'estimator/otb': SAME_EARLIER,
   'estimator/disco': SAME,
-  'estimator/seed_grpo_like': NO_GAIN,
-  'estimator/g2rpo_like': NO_GAIN,
   'correction/tis': 'kept 78 % of the gain at 8 versions (earlier model)',
   'correction/gspo': 'kept 60 % of the gain at 32 versions (earlier model)',
   'correction/cispo': 'kept 76 % of the gain at 32 versions (earlier model)',

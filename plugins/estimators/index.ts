@@ -18,7 +18,6 @@ import reinforcePlusPlusBaseline from './batch/reinforce-plus-plus-baseline.ts'
 import gae from './critic/gae.ts'
 import vTrace from './critic/v-trace.ts'
 import spo from './history/spo.ts'
-import v05Like from './history/v05-like.ts'
 import none from './none.ts'
 import gdpo from './normalised/gdpo.ts'
 import grpo from './normalised/grpo.ts'
@@ -28,17 +27,14 @@ import psrNsr from './psr-nsr.ts'
 import aGrae from './shaped/a-grae.ts'
 import canon from './shaped/canon.ts'
 import disco from './shaped/disco.ts'
-import g2rpoLike from './shaped/g2rpo-like.ts'
 import mapo from './shaped/mapo.ts'
 import passAtK from './shaped/pass-at-k.ts'
 import redWeight from './shaped/red-weight.ts'
-import seedGrpoLike from './shaped/seed-grpo-like.ts'
 import gtpo from './tokens/gtpo.ts'
 import otb from './tokens/otb.ts'
 import remax from './tokens/remax.ts'
 import gigpo from './turns/gigpo.ts'
 import hgpo from './turns/hgpo.ts'
-import saltLike from './turns/salt-like.ts'
 import trloo from './turns/trloo.ts'
 
 export const ESTIMATORS: readonly Plugin[] = [
@@ -72,9 +68,5 @@ export const ESTIMATORS: readonly Plugin[] = [
   trloo,
   gigpo,
   hgpo,
-  seedGrpoLike,
-  g2rpoLike,
-  saltLike,
-  v05Like,
   none,
 ]

@@ -1,22 +1,12 @@
-import { describe, expect, it } from 'vitest'
+import { describe, it } from 'vitest'
 import copo from '../../../plugins/estimators/batch/copo.ts'
-import g2rpoLike, { normalQuantile } from '../../../plugins/estimators/shaped/g2rpo-like.ts'
 import mapo from '../../../plugins/estimators/shaped/mapo.ts'
-import seedGrpoLike from '../../../plugins/estimators/shaped/seed-grpo-like.ts'
 import type { Group } from '../../../protocol/train/index.ts'
 import { estimate, groupOf, rolloutOf, scoresOf, withSettings } from '../samples.ts'
 import { expectClose } from './close.ts'
 import { estimatorProperties } from './properties.ts'
 
 estimatorProperties(mapo, { shift: false, scale: true, centred: true, quietOnTies: true, binary: true })
-estimatorProperties(g2rpoLike, { shift: true, scale: true, centred: true, quietOnTies: true })
-estimatorProperties(seedGrpoLike, {
-  settings: { form: 'inverse' },
-  shift: true,
-  scale: true,
-  centred: true,
-  quietOnTies: true,
-})
 estimatorProperties(copo, {
   settings: { k: 1 },
   shift: false,
@@ -32,42 +22,6 @@ describe('mapo', () => {
   it('has the values worked out by hand', async () => {
     expectClose(await scoresOf(withSettings(mapo), [1, 0, 0, 0]), [1.874996, ...Array(3).fill(-0.624999)])
     expectClose(await scoresOf(withSettings(mapo), [1, 1, 1, 0]), [...Array(3).fill(0.458332), -1.374997])
-  })
-})
-
-describe('g2rpo_like', () => {
-  it('has the quantiles of a normal distribution', () => {
-    const known: Array<[number, number]> = [
-      [0.5, 0],
-      [0.975, 1.959963985],
-      [0.01, -2.326347874],
-      [0.0625, -1.534120544],
-    ]
-    for (const [p, wanted] of known) expect(normalQuantile(p)).toBeCloseTo(wanted, 7)
-  })
-
-  it('goes by rank alone', async () => {
-    const wanted = [-1.150349, -0.318639, 0.318639, 1.150349]
-    expectClose(await scoresOf(withSettings(g2rpoLike), [1, 2, 3, 400]), wanted)
-    const eight = await scoresOf(withSettings(g2rpoLike), [0, 1, 2, 3, 4, 5, 6, 7])
-    expectClose(eight.slice(4), [0.157311, 0.488776, 0.887147, 1.534121])
-  })
-
-  it('gives equal rewards the mean of their quantiles', async () => {
-    const said = await scoresOf(withSettings(g2rpoLike), [0, 1, 0, 0])
-    expectClose(said, [-0.38345, 1.150349, -0.38345, -0.38345])
-  })
-})
-
-describe('seed_grpo_like', () => {
-  it('is smaller the less the answers agree', async () => {
-    const group = answering([1, 1, 0, 0], ['7', '7', '8', '9'])
-    const grpo = 0.5 / (Math.sqrt(1 / 3) + 1e-6)
-    const first = async (given: object): Promise<number> =>
-      (await estimate(withSettings(seedGrpoLike, { ...given }), [group]))[0]![0] as number
-    expect(await first({})).toBeCloseTo(0.25 * grpo, 5)
-    expect(await first({ form: 'exponential' })).toBeCloseTo(0.4723666 * grpo, 5)
-    expect(await first({ form: 'inverse', alpha: 0.0417 })).toBeCloseTo(grpo / (1 + 0.0417 * 0.75), 5)
   })
 })
 

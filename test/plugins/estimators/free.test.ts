@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import spo from '../../../plugins/estimators/history/spo.ts'
 import { createTracker, initialCounts, keptShare } from '../../../plugins/estimators/history/spo-tracker.ts'
-import v05Like, { fused } from '../../../plugins/estimators/history/v05-like.ts'
 import none from '../../../plugins/estimators/none.ts'
 import remax from '../../../plugins/estimators/tokens/remax.ts'
 import { TASKS } from '../../../plugins/tasks/index.ts'
@@ -14,7 +13,6 @@ import { estimatorProperties } from './properties.ts'
 
 estimatorProperties(none, { shift: true, scale: true, centred: true, quietOnTies: true })
 estimatorProperties(remax, { shift: false, scale: false, centred: false, quietOnTies: true })
-estimatorProperties(v05Like, { shift: false, scale: true, centred: true, quietOnTies: true, binary: true })
 estimatorProperties(spo, { shift: true, scale: true, centred: false, quietOnTies: false, binary: true })
 
 const task = TASKS.find(({ name }) => name === 'basic_arithmetic')!
@@ -173,30 +171,5 @@ describe('spo', () => {
       { ...single(1, 1), arm: 'hint' },
     ])
     expect(Array.from(await hooks.weigh!([promptAt(1)], contextOf()))).toEqual([0.55])
-  })
-})
-
-describe('v05_like', () => {
-  it('trusts the history unless the rollouts refute it', () => {
-    expect(fused([1, 0, 0, 0], 0.6, 0.05)).toBeCloseTo(0.428571, 6)
-    expect(fused([1, 0, 0, 0], 0.3, 0.05)).toBeCloseTo(0.3, 9)
-    expect(fused([1, 0, 0, 0], undefined, 0.05)).toBe(0.25)
-  })
-
-  it('meets a group of equal rewards with its history', async () => {
-    const hooks = withSettings(v05Like)
-    const group = (rewards: number[], author = 'self') => groupOf(rewards, { author, prompt: promptAt(1) })
-    const learn = (one: Group) =>
-      hooks.commit!({ step: 1, metrics: {}, groups: [one], advantages: [] }, contextOf())
-    const view = { lineage: 'a'.repeat(64), tokenizer: 'b'.repeat(64), version: 0, self: 'self' }
-    await hooks.group!([], view, contextOf())
-    await learn(group([1, 1, 1, 1], 'peer'))
-    expectClose((await estimate(hooks, [group([0, 0])])).flat(), [0, 0])
-    await learn(group([1, 0]))
-    // V = 1/2: w = min(1, (1/4 / 2) / (1/4)) = 1/2, b = 1/4.
-    expectClose((await estimate(hooks, [group([0, 0])])).flat(), [-0.25, -0.25])
-    const other = withSettings(v05Like)
-    await other.load!((await hooks.save!())!)
-    expectClose((await estimate(other, [group([1, 1])])).flat(), [0.25, 0.25])
   })
 })

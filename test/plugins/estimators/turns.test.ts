@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import gigpo from '../../../plugins/estimators/turns/gigpo.ts'
 import hgpo from '../../../plugins/estimators/turns/hgpo.ts'
-import saltLike from '../../../plugins/estimators/turns/salt-like.ts'
 import trloo from '../../../plugins/estimators/turns/trloo.ts'
 import type { Rollout } from '../../../protocol/train/index.ts'
 import { estimate, groupOf, rolloutOf, withSettings } from '../samples.ts'
@@ -13,7 +12,6 @@ estimatorProperties(trloo, { shift: true, scale: false, centred: true, quietOnTi
 // Centred as well, but for the bound on advantages, which twice a reward of 9 is beyond.
 estimatorProperties(gigpo, { shift: true, scale: false, centred: false, quietOnTies: true })
 estimatorProperties(hgpo, { shift: true, scale: true, centred: true, quietOnTies: true })
-estimatorProperties(saltLike, { shift: true, scale: true, centred: true, quietOnTies: true })
 
 /** Turns as [state, reward], two tokens each, with one of the environment's between; tokens name the rollout unless given. */
 function episode(name: number, turns: Array<[string, number]>, answers?: number[]): Rollout {
@@ -228,40 +226,5 @@ describe('hgpo', () => {
     expectClose((await byTurn(withSettings(hgpo), rollouts)).flat(), [0, 0])
     const said = await byTurn(withSettings(hgpo, { episode: true, divide: false }), rollouts)
     expectClose(said.flat(), [0.5, -0.5])
-  })
-})
-
-describe('salt_like', () => {
-  it('gives a step that rollouts share the mean of what they are worth', async () => {
-    const rollouts = [
-      episode(
-        1,
-        [
-          ['s', 0],
-          ['a', 1],
-        ],
-        [7, 1],
-      ),
-      episode(
-        2,
-        [
-          ['s', 0],
-          ['a', 0],
-        ],
-        [7, 2],
-      ),
-      episode(
-        3,
-        [
-          ['s', 0],
-          ['b', 0],
-        ],
-        [8, 3],
-      ),
-    ]
-    const said = await byTurn(withSettings(saltLike), rollouts)
-    const [up, down] = [2 / Math.sqrt(3), -1 / Math.sqrt(3)]
-    for (const [i, value] of said.flat().entries())
-      expect(value).toBeCloseTo([(up + down) / 2, up, (up + down) / 2, down, down, down][i]!, 4)
   })
 })
