@@ -188,7 +188,7 @@ function underlay(values: Record<string, unknown>, homeModel: string | undefined
   if (!named && own && (tasks === undefined || isDefault(own, tasks))) put({ recipe: own }, MODEL_ORIGIN)
   if (isRecipe(values.recipe))
     put(RECIPES[values.recipe].values, named ? `recipe ${values.recipe}` : MODEL_ORIGIN)
-  if (isBundled(path)) put({ 'training.learning_rate': LEARNING_RATES.bundled }, MODEL_ORIGIN)
+  if (!isBundled(path)) put({ 'training.learning_rate': LEARNING_RATES.other }, MODEL_ORIGIN)
   return taken
 }
 

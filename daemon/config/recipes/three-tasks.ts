@@ -1,6 +1,5 @@
 // The bundled model on its own three tasks, as `waggle up` does it without any setting.
 
-import { LEARNING_RATES } from '../learning-rates.ts'
 import type { Recipe } from './recipe.ts'
 
 export const threeTasks = {
@@ -12,7 +11,6 @@ export const threeTasks = {
       { name: 'base_conversion', difficulty: 1 },
       { name: 'fraction_simplification', difficulty: 1 },
     ],
-    'training.learning_rate': LEARNING_RATES.bundled,
   },
   looks: [
     { step: 0, sampled: [0.0956, 0.0956, 0.0956, 0.0956, 0.0956], questions: 527 },

@@ -73,9 +73,9 @@ export const training = z.strictObject({
     .number()
     .gt(0)
     .max(1)
-    .default(LEARNING_RATES.lora)
+    .default(LEARNING_RATES.bundled)
     .describe(
-      `learning rate of AdamW; if unset, ${LEARNING_RATES.full} where all parameters are trained, ${LEARNING_RATES.bundled} for an adapter of the bundled model`,
+      `learning rate of AdamW; if unset, ${LEARNING_RATES.other} with another model than the bundled one, ${LEARNING_RATES.full} where all parameters are trained`,
     ),
   warm_up_steps: z.int().min(0).default(10).describe('steps over which the learning rate rises from 0'),
   weight_decay: z.number().min(0).max(1).default(0).describe('decoupled weight decay'),
