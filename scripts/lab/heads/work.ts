@@ -1,9 +1,10 @@
-// What averaging weights saves: tokens and processor seconds of one node alone to a held-out accuracy, divided by those of
-// one node among several. `npm run -s lab:heads-work [-- --records heads-sparse --targets 0.08]`
+// What averaging weights saves: tokens, own groups and processor seconds of one node alone to a held-out accuracy, divided
+// by those of one node among several.
+// `npm run -s lab:heads-work [-- --records heads-sparse --targets 0.08]`, `-- --records heads-daemons --targets 0.14`
 //
-// Reads records of lab:heads. The control of each figure is the setting of a node alone at which that
-// figure is least, as a geometric mean over the seeds, of those at which most runs arrive. Both are smoothed over three looks; a run that never arrives counts
-// at what it spent.
+// Reads records of lab:heads and of lab:heads-daemons, where daemons `apart` are alone. The control of each figure is the
+// setting of a node alone at which that figure is least, as a geometric mean over the seeds, of those at which most runs
+// arrive. Both are smoothed over three looks; a run that never arrives counts at what it spent.
 
 import { parseArgs } from 'node:util'
 import { costTo, type Reached, ratioOf, showRatio } from '../frame/reach.ts'
@@ -11,7 +12,8 @@ import { openRecords } from '../frame/records.ts'
 import { markdown, mean } from '../frame/statistics.ts'
 import type { HeadLook } from './dense.ts'
 
-type Look = Pick<HeadLook, 'sampledTokens' | 'trainedTokens' | 'processorSeconds' | 'sampled'>
+type Look = Pick<HeadLook, 'processorSeconds' | 'sampled'> &
+  Partial<Pick<HeadLook, 'sampledTokens' | 'trainedTokens'>> & { ownGroups?: number }
 interface WorkRun {
   arm: string
   rate: number
@@ -19,9 +21,12 @@ interface WorkRun {
   looks: readonly Look[]
 }
 
-const UNITS: Record<string, (look: Look) => number> = {
+/** Undefined where the records have no such count. */
+const ALL_UNITS: Record<string, (look: Look) => number | undefined> = {
   'sampled tokens': ({ sampledTokens }) => sampledTokens,
-  'sampled and trained': ({ sampledTokens, trainedTokens }) => sampledTokens + trainedTokens,
+  'sampled and trained': ({ sampledTokens, trainedTokens }) =>
+    sampledTokens !== undefined && trainedTokens !== undefined ? sampledTokens + trainedTokens : undefined,
+  'own groups': ({ ownGroups }) => ownGroups,
   'processor seconds': ({ processorSeconds }) => processorSeconds,
 }
 const SEEDS = 100
@@ -44,7 +49,12 @@ const cost = ({ looks }: WorkRun, target: number, unit: (look: Look) => number):
   )
 
 const runs = (await Promise.all(values.records.split(',').map(runsOf))).flat()
-const isAlone = ({ arm }: WorkRun): boolean => arm.startsWith('1 ')
+const UNITS = Object.fromEntries(
+  Object.entries(ALL_UNITS).flatMap(([name, unit]) =>
+    runs[0] && unit(runs[0].looks[0]!) !== undefined ? [[name, (look: Look) => unit(look)!]] : [],
+  ),
+)
+const isAlone = ({ arm }: WorkRun): boolean => arm.startsWith('1 ') || arm.includes(' apart')
 const [alone, heads] = [runs.filter(isAlone), runs.filter((run) => !isAlone(run))]
 const seeds = new Set(heads.map(({ seed }) => seed))
 
