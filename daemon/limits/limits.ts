@@ -59,7 +59,8 @@ export async function createLimits(
 ): Promise<NodeLimits> {
   const { machine, now, monotonic, after } = parts
   let held: Held[] = []
-  let cpu: Balance = { at: monotonic(), used: parts.cpuMs(), owed: 0 }
+  /** Undefined while there is no limit: reading the CPU time at each turn of the loops takes time itself. */
+  let cpu: Balance | undefined = { at: monotonic(), used: parts.cpuMs(), owed: 0 }
   let writes: Balance | undefined
   let cancelRead: () => void = () => {}
   let cancelWait: (() => void) | undefined
@@ -67,9 +68,15 @@ export async function createLimits(
 
   /** ms until the CPU time used is within the node's share. */
   const cpuWaitMs = (): number => {
-    const perMs = (cores * settings().cpu_percent) / 100
-    cpu = balanceAt(cpu, { at: monotonic(), used: parts.cpuMs() }, { perMs, mostLeft: CPU_LEFT_MS * perMs })
-    return settings().cpu_percent < 100 ? Math.max(0, cpu.owed / perMs) : 0
+    const { cpu_percent } = settings()
+    if (cpu_percent >= 100) {
+      cpu = undefined
+      return 0
+    }
+    const perMs = (cores * cpu_percent) / 100
+    const reading = { at: monotonic(), used: parts.cpuMs() }
+    cpu = balanceAt(cpu ?? { ...reading, owed: 0 }, reading, { perMs, mostLeft: CPU_LEFT_MS * perMs })
+    return Math.max(0, cpu.owed / perMs)
   }
 
   const countWrites = async (): Promise<void> => {

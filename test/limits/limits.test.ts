@@ -85,6 +85,18 @@ test('without a share of the CPU, no loop waits, however much was used', async (
   expect(limits.info()).toEqual({ holds: [] })
 })
 
+test('a share that is set later counts from then on', async () => {
+  const set = { cpu_percent: 100 }
+  const limits = await open(set)
+  used += 1e9
+  expect(limits.mustWait()).toBe(false)
+  set.cpu_percent = 50
+  expect(limits.mustWait()).toBe(false)
+  used += 60_000
+  expect(limits.mustWait()).toBe(true)
+  await limits.close()
+})
+
 test('checkpoints wait while more was written than the limit allows, and work does not', async () => {
   seen.writtenBytes = 5e6
   const limits = await open({ writes_gb_per_day: 0.864 })
