@@ -17,7 +17,6 @@ const withAgent = {
     'agents.rollout_seconds': 3600,
     'model.max_completion_tokens': 48,
     'rollout.group_size': 4,
-    'training.method': 'lora',
     'training.batch_groups': 2,
     'training.learning_rate': 3e-4,
     'training.warm_up_steps': 0,

@@ -10,7 +10,6 @@ export const halfBillion: Recipe = {
   values: {
     tasks: [{ name: 'basic_arithmetic', difficulty: 1 }],
     'model.max_completion_tokens': 128,
-    'training.method': 'lora',
     'training.learning_rate': 2e-5,
     'training.batch_groups': 4,
     'rollout.groups_per_round': 4,

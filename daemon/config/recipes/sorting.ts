@@ -14,7 +14,6 @@ export const sorting = {
     'warm_start.steps': 20,
     'warm_start.examples': 32,
     'warm_start.learning_rate': 1e-3,
-    'training.method': 'lora',
     'training.learning_rate': 3e-4,
     'training.batch_groups': 8,
     'rollout.groups_per_round': 8,

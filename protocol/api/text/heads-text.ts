@@ -77,7 +77,7 @@ export function metText(
     case 'untrusted':
       return `shares rollouts. Weights are averaged with peers that you vouch for: \`${program} set swarm.trust=…\` on both, or a private swarm`
     case 'other lineage':
-      return 'shares rollouts. The peer has no weights for this model: it trains another one, or in another way, or has just begun'
+      return 'shares rollouts. The peer has no weights for this model: it trains another one, or in another way (training.method, lora_rank, lora_alpha), or has just begun'
     case 'off':
       return 'shares rollouts. This node neither sends nor takes weights'
     case 'not yet':

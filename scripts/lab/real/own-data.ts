@@ -67,8 +67,6 @@ verifier = "numeric"
 examples = 1
 
 [training]
-method = "lora"
-learning_rate = 3e-4
 batch_groups = 8
 
 [rollout]
