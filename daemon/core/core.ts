@@ -42,9 +42,7 @@ export interface CoreParts extends Omit<LearnerParts, 'cost' | 'restore'> {
 export interface NodeCore {
   readonly learner: Pick<Learner, 'isKnown' | 'isUnknown' | 'odds' | 'sharing' | 'state'>
   /** Call when a round of own prompts has been generated, before `onOwnGroup`. `cost`: compute, in any unit. */
-  onRound(round: { cost: number; groups: number }): void
-  /** How many groups of recent rounds were useful, as a share; 1 before the first round, above 0. */
-  readonly usefulShare: number
+  onRound(round: { cost: number }): void
   /** Takes a verified own group and keeps it if it is useful. `isShared`: whether to publish it to peers. */
   onOwnGroup(group: Group): { isShared: boolean }
   /**
@@ -128,9 +126,6 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
     waiting,
 
     onRound: (round) => generation.onRound(round),
-    get usefulShare() {
-      return generation.usefulShare
-    },
 
     onOwnGroup(group) {
       learner.ownGroup(group)
@@ -205,31 +200,27 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
   }
 }
 
-/** What own groups cost, and how many of them are useful. */
+/** What own groups cost, and whether rounds bring any that are useful. */
 function createGeneration() {
-  /** Decayed cost of recent rounds, number of their groups, and of those that are useful. */
-  let [cost, groups, useful] = [0, 0, 0]
+  /** Decayed cost of recent rounds, and decayed number of their useful groups. */
+  let [cost, groups] = [0, 0]
   /** Whether the newest round gave a useful group. */
   let hasBrought = true
   return {
     /** Whether an earlier round gave none. */
     isBarren: false,
-    get usefulShare(): number {
-      return groups > 0 ? Math.min(1, Math.max(1, useful) / groups) : 1
-    },
-    onRound(round: { cost: number; groups: number }): void {
+    onRound(round: { cost: number }): void {
       // The previous round is complete: all its groups have arrived.
       if (!hasBrought) this.isBarren = true
       hasBrought = false
       cost = FADE * cost + round.cost
-      groups = FADE * groups + round.groups
-      useful *= FADE
+      groups *= FADE
     },
     onUsefulGroup(): void {
-      useful += 1
+      groups += 1
       hasBrought = true
     },
-    costOf: (count: number): number => (count * cost) / Math.max(1, useful),
+    costOf: (count: number): number => (count * cost) / Math.max(1, groups),
   }
 }
 

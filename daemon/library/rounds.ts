@@ -164,7 +164,7 @@ export async function createRounds(options: RoundsOptions, parts: RoundsParts): 
           parked,
         },
       )
-      core.onRound({ cost: SAMPLED * tokens, groups: groups.length })
+      core.onRound({ cost: SAMPLED * tokens })
       const shared = groups.filter((group) => core.onOwnGroup(group).isShared)
       await core.handleAlarms()
       await core.testNewcomers()

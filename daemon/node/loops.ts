@@ -91,7 +91,6 @@ export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsP
         return {
           groupsPerRound: rollout.groups_per_round,
           room: core.room,
-          usefulShare: core.usefulShare,
           maxStaleness: training.max_staleness,
         }
       },
@@ -117,7 +116,7 @@ export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsP
         if (isShared && swarm && parts.heads.isRead()) await publish(group, { swarm, journal })
       },
       onRound(round) {
-        core.onRound({ cost: round.seconds, groups: round.groups })
+        core.onRound({ cost: round.seconds })
         if (core.isBarren) changed.wake()
         journal.telemetry.round(round)
         journal.recover('sampling')

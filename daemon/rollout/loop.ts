@@ -30,8 +30,6 @@ interface RolloutSettings {
   maxStaleness: number
   /** Most own groups with a signal in the training queue, and how many must be missing before a round begins. */
   room: { most: number; round: number }
-  /** How many groups of recent rounds had a signal, as a share, above 0. */
-  usefulShare: number
 }
 
 interface RolloutLoopParts {
@@ -59,14 +57,6 @@ interface RolloutLoopParts {
   onError(error: unknown): void
 }
 
-/**
- * Prompts of a round, `most` at most: as many as should fill this room with useful groups. Many at once cost the sampler
- * little more than a few. `usefulShare`: of recent groups, above 0.
- */
-export function promptsFor(room: number, usefulShare: number, most: number): number {
-  return Math.min(most, Math.ceil(room / usefulShare))
-}
-
 /** First pause after a failure. Doubles with each further failure, up to 30 s. */
 const RETRY_MS = 500
 
@@ -91,7 +81,7 @@ export async function runRolloutLoop(
     }
     try {
       const started = parts.monotonic()
-      const { groupsPerRound, maxStaleness, usefulShare } = options.settings()
+      const { groupsPerRound, maxStaleness } = options.settings()
       const random = parts.roundRandom()
       const policy = parts.policy.reference()
       const isVoid = (): boolean => parts.isThrownAway(policy.version)
@@ -99,7 +89,7 @@ export async function runRolloutLoop(
       const round = await playRound(
         {
           view,
-          want: promptsFor(roomLeft(), usefulShare, groupsPerRound),
+          want: Math.min(groupsPerRound, roomLeft()),
           policy,
           maxNewTokens: options.maxNewTokens,
           context: spec.contextLength,

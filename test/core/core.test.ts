@@ -99,30 +99,16 @@ test('a step counts, and groups that were used or are too old go with it', async
 
 test('a round without a useful group is told to plugins once, after the next one has begun', async () => {
   const { core, at } = await setUp()
-  core.onRound({ cost: 1, groups: 1 })
+  core.onRound({ cost: 1 })
   core.onOwnGroup(at([1, 1], 1))
   expect(core.isBarren).toBe(false)
-  core.onRound({ cost: 1, groups: 1 })
+  core.onRound({ cost: 1 })
   expect(core.isBarren).toBe(true)
   await core.commitBarrenRound()
   expect(core.isBarren).toBe(false)
   core.onOwnGroup(at([1, 0], 2))
-  core.onRound({ cost: 1, groups: 1 })
+  core.onRound({ cost: 1 })
   expect(core.isBarren).toBe(false)
-})
-
-test('the share of recent groups that were useful is known after a round, and never 0', async () => {
-  const { core, at } = await setUp()
-  expect(core.usefulShare).toBe(1)
-  core.onRound({ cost: 1, groups: 4 })
-  core.onOwnGroup(at([1, 0], 1))
-  core.onOwnGroup(at([1, 0], 2))
-  core.onOwnGroup(at([1, 1], 3))
-  core.onOwnGroup(at([1, 1], 4))
-  expect(core.usefulShare).toBe(0.5)
-  for (let i = 0; i < 100; i++) core.onRound({ cost: 1, groups: 4 })
-  expect(core.usefulShare).toBeGreaterThan(0)
-  expect(core.usefulShare).toBeLessThan(0.1)
 })
 
 /** Rewards that fall from nearly all right to all wrong, which no chance explains: the canary goes back. */
