@@ -1,4 +1,4 @@
-// What `training.learning_rate` is if nobody sets it: where all parameters of the bundled model are trained, for its
-// adapter, and for that of another model, as measured on SmolLM2-135M, which is a hundred times as large.
+// What `training.learning_rate` is if nobody sets it: where all parameters are trained, for an adapter of the bundled model,
+// and for one of another model. The first two were measured on the bundled model, the last on SmolLM2-135M.
 
 export const LEARNING_RATES = { full: 1e-4, bundled: 1e-3, other: 3e-4 } as const

@@ -158,8 +158,8 @@ function recipeWithoutModel({ recipe, model }: Record<string, unknown>): string 
 }
 
 /**
- * Adds the home's model, and the values of the recipe and of the preset, where nothing else is set. Without tasks the
- * recipe is that of the model. Returns their origins. The schema reports an unknown recipe or preset.
+ * Adds the home's model, the values of the recipe and of the preset, and the usual learning rate, where nothing else is set.
+ * Without tasks the recipe is that of the model. Returns their origins. The schema reports an unknown recipe or preset.
  */
 function underlay(values: Record<string, unknown>, homeModel: string | undefined): Map<string, string> {
   const taken = new Map<string, string>()

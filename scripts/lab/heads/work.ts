@@ -19,6 +19,8 @@ interface WorkRun {
   rate: number
   seed: number
   looks: readonly Look[]
+  /** `loraRate`: of daemons that train an adapter at another rate than 1e-3. */
+  settings?: { loraRate?: string }
 }
 
 /** Undefined where the records have no such count. */
@@ -40,7 +42,7 @@ const targets = values.targets.split(',').map(Number)
 
 const runsOf = async (name: string): Promise<WorkRun[]> =>
   (await openRecords<WorkRun>(`docs/results/${name}.jsonl`)).done.filter(({ seed }) => seed < SEEDS)
-const keyOf = ({ arm, rate }: WorkRun): string => `${arm} at ${rate}`
+const keyOf = ({ arm, rate, settings }: WorkRun): string => `${arm} at ${settings?.loraRate ?? rate}`
 const keysOf = (runs: readonly WorkRun[]): string[] => [...new Set(runs.map(keyOf))].sort()
 const cost = ({ looks }: WorkRun, target: number, unit: (look: Look) => number): Reached =>
   costTo(
