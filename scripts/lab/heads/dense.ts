@@ -7,7 +7,8 @@
 // A node makes its head after each round. Alone is `1 8x2`. The model of three tasks at a node's default tasks, all
 // parameters trained; looks at 360 held-out questions at temperature 1, which are not part of the cost. `--setting
 // sparse`: its answers seldom have the form that counts. `--setting real --model FILE.gguf`: an adapter is trained on the
-// file's blocks, on `number_sorting` as in lab:real. `--rank 16`: an adapter of this rank, whatever the setting.
+// file's blocks, on `number_sorting` as in lab:real. `--rank 16`: an adapter of this rank, whatever the setting;
+// 0 trains all parameters.
 
 import { basename } from 'node:path'
 import { runExperiment } from '../frame/experiment.ts'

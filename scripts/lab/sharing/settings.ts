@@ -30,18 +30,22 @@ const DENSE = at({ basic_arithmetic: 1, base_conversion: 0, fraction_simplificat
 const MODELS = '.cache/experiments/models'
 
 /**
- * `file`: a pretrained model as a GGUF file, for the setting `real`, which trains an adapter. `rank`: of the adapter; with
- * the other settings all parameters are trained if it is left out.
+ * `file`: a pretrained model as a GGUF file, for the setting `real`. `rank`: of the adapter, 0 for all parameters; left out,
+ * `real` trains an adapter of rank 16, and the other settings all parameters.
  */
-export async function startOf(setting: string, file: string | undefined, rank?: number): Promise<Start> {
+export async function startOf(
+  setting: string,
+  file: string | undefined,
+  rank = setting === 'real' ? 16 : 0,
+): Promise<Start> {
   if (file !== undefined && setting !== 'real') throw new Error('--model FILE.gguf goes with --setting real')
-  const start = await startWith(setting, file)
-  return rank === undefined ? start : { ...start, adapter: adapterOf(rank) }
+  const start = await startWith(setting, file, rank)
+  return rank === 0 ? start : { ...start, adapter: adapterOf(rank) }
 }
 
 const adapterOf = (rank: number): AdapterSpec => ({ rank, alpha: 2 * rank, targets: [...ADAPTER_TARGETS] })
 
-async function startWith(setting: string, file: string | undefined): Promise<Start> {
+async function startWith(setting: string, file: string | undefined, rank: number): Promise<Start> {
   switch (setting) {
     case 'dense':
       return { model: (await loadStart('three-tasks')).model, tasks: DENSE, known: TASKS }
@@ -58,11 +62,10 @@ async function startWith(setting: string, file: string | undefined): Promise<Sta
     case 'real':
       if (file === undefined) throw new Error('name a model: --model FILE.gguf')
       return {
-        // Trained on the file's blocks, as a daemon does.
-        model: await loadModelAs(file, { disk }, () => 'file'),
+        // An adapter is trained on the file's blocks, as a daemon does.
+        model: await loadModelAs(file, { disk }, () => (rank === 0 ? 'f32' : 'file')),
         tasks: at({ number_sorting: 0 }),
         known: TASKS.map((task) => withExamples(task, 1)),
-        adapter: adapterOf(16),
         ...{ maxNewTokens: 20, warmUpSteps: 3, checkpointEvery: 1000 },
       }
     default:
