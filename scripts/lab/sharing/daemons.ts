@@ -3,7 +3,8 @@
 // Daemons with empty homes and a node's defaults on this machine, but for evaluations: one at the start, and those that are
 // asked for here. An arm is a number of daemons. Each but the first gets only the first one's peer ID. A node is looked at
 // each time it has written so many own groups, and goes on, so that its peers keep theirs. Seeds only number the runs.
-// `--training 'batch_groups = 4,batch_ramp_steps = 0'` sets keys of the config's section.
+// `--training 'batch_groups = 4,batch_ramp_steps = 0'` sets keys of the config's section. Without a `method` among them all
+// parameters are trained.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -41,7 +42,7 @@ await runExperiment<number, { looks: DaemonLook[] }>({
     const config = [
       `[swarm]\nname = "experiment-${process.pid}"\nlisten = ["/ip4/127.0.0.1/tcp/0"]`,
       `[eval]\nevery_seconds = 3600\nprompts_per_task = ${prompts}`,
-      `[training]\nmethod = "full"\nlearning_rate = ${rate}\n${training.replaceAll(',', '\n')}\n`,
+      `[training]\n${training.includes('method') ? '' : 'method = "full"\n'}learning_rate = ${rate}\n${training.replaceAll(',', '\n')}\n`,
     ].join('\n')
     const place = await mkdtemp(join(tmpdir(), 'waggle-daemons-'))
     const nodes = await startAll(count, { place, config })
