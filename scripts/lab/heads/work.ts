@@ -13,7 +13,7 @@ import { markdown, mean } from '../frame/statistics.ts'
 import type { HeadLook } from './dense.ts'
 
 type Look = Pick<HeadLook, 'processorSeconds' | 'sampled'> &
-  Partial<Pick<HeadLook, 'sampledTokens' | 'trainedTokens'>> & { ownGroups?: number }
+  Partial<Pick<HeadLook, 'sampledTokens' | 'trainedTokens'>> & { ownGroups?: number; clock?: number }
 interface WorkRun {
   arm: string
   rate: number
@@ -23,13 +23,16 @@ interface WorkRun {
   settings?: { loraRate?: string }
 }
 
-/** Undefined where the records have no such count. */
-const ALL_UNITS: Record<string, (look: Look) => number | undefined> = {
+type Unit = (look: Look) => number | undefined
+
+/** Undefined where a record has no such count. */
+const ALL_UNITS: Record<string, Unit> = {
   'sampled tokens': ({ sampledTokens }) => sampledTokens,
   'sampled and trained': ({ sampledTokens, trainedTokens }) =>
     sampledTokens !== undefined && trainedTokens !== undefined ? sampledTokens + trainedTokens : undefined,
   'own groups': ({ ownGroups }) => ownGroups,
   'processor seconds': ({ processorSeconds }) => processorSeconds,
+  'seconds by the clock': ({ clock }) => clock,
 }
 const SEEDS = 100
 const { values } = parseArgs({
@@ -44,18 +47,18 @@ const runsOf = async (name: string): Promise<WorkRun[]> =>
   (await openRecords<WorkRun>(`docs/results/${name}.jsonl`)).done.filter(({ seed }) => seed < SEEDS)
 const keyOf = ({ arm, rate, settings }: WorkRun): string => `${arm} at ${settings?.loraRate ?? rate}`
 const keysOf = (runs: readonly WorkRun[]): string[] => [...new Set(runs.map(keyOf))].sort()
-const cost = ({ looks }: WorkRun, target: number, unit: (look: Look) => number): Reached =>
+const cost = ({ looks }: WorkRun, target: number, unit: Unit): Reached =>
   costTo(
     target,
-    looks.map((look) => ({ cost: unit(look), accuracy: look.sampled })),
+    looks.map((look) => ({ cost: unit(look)!, accuracy: look.sampled })),
   )
 
 const runs = (await Promise.all(values.records.split(',').map(runsOf))).flat()
-const UNITS = Object.fromEntries(
-  Object.entries(ALL_UNITS).flatMap(([name, unit]) =>
-    runs[0] && unit(runs[0].looks[0]!) !== undefined ? [[name, (look: Look) => unit(look)!]] : [],
-  ),
-)
+const counts =
+  (unit: Unit) =>
+  ({ looks: [look] }: WorkRun): boolean =>
+    look !== undefined && unit(look) !== undefined
+const UNITS = Object.entries(ALL_UNITS).filter(([, unit]) => runs.some(counts(unit)))
 const isAlone = ({ arm }: WorkRun): boolean => arm.startsWith('1 ') || arm.includes(' apart')
 const [alone, heads] = [runs.filter(isAlone), runs.filter((run) => !isAlone(run))]
 const seeds = new Set(heads.map(({ seed }) => seed))
@@ -64,8 +67,9 @@ const seeds = new Set(heads.map(({ seed }) => seed))
  * The runs of the setting that costs least in this unit, of those that arrive most often, of those that were made with most
  * seeds. What a run that never arrives would have cost is not known, so one that seldom does is no control.
  */
-function control(target: number, unit: (look: Look) => number): WorkRun[] {
-  const all = keysOf(alone).map((key) => alone.filter((run) => keyOf(run) === key && seeds.has(run.seed)))
+function control(target: number, unit: Unit): WorkRun[] {
+  const known = alone.filter(counts(unit))
+  const all = keysOf(known).map((key) => known.filter((run) => keyOf(run) === key && seeds.has(run.seed)))
   const settings = all.filter((runs) => runs.length === Math.max(...all.map(({ length }) => length)))
   const arrived = (runs: readonly WorkRun[]): number =>
     runs.filter((run) => !cost(run, target, unit).isBound).length
@@ -75,7 +79,8 @@ function control(target: number, unit: (look: Look) => number): WorkRun[] {
 }
 
 /** Of one node alone, divided by those of the node that it is paired with by seed; and at which setting it was alone. */
-function ratioText(some: readonly WorkRun[], target: number, unit: (look: Look) => number): string {
+function ratioText(some: readonly WorkRun[], target: number, unit: Unit): string {
+  if (some.length === 0) return '-'
   const controls = control(target, unit)
   const ratios = some.flatMap((run) => {
     const other = controls.find(({ seed }) => seed === run.seed)
@@ -86,16 +91,12 @@ function ratioText(some: readonly WorkRun[], target: number, unit: (look: Look) 
 
 console.log(
   markdown(
-    ['nodes and steps', 'to', ...Object.keys(UNITS).map((unit) => `${unit}, alone / node [alone]`)],
+    ['nodes and steps', 'to', ...UNITS.map(([unit]) => `${unit}, alone / node [alone]`)],
     keysOf(heads).flatMap((key) =>
       targets.map((target) => [
         ...[key, target.toFixed(2)],
-        ...Object.values(UNITS).map((unit) =>
-          ratioText(
-            heads.filter((run) => keyOf(run) === key),
-            target,
-            unit,
-          ),
+        ...UNITS.map(([, unit]) =>
+          ratioText(heads.filter((run) => keyOf(run) === key).filter(counts(unit)), target, unit),
         ),
       ]),
     ),
