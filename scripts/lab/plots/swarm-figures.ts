@@ -74,11 +74,11 @@ export function savings(read: Reader): Figure {
   }
 }
 
-/** Batches of a node alone that are compared, by the settings of their records. */
-const BATCHES: readonly { training: string; rate: number; name: string }[] = [
-  { training: '', rate: 1e-4, name: 'growing, 4 to 16' },
-  { training: 'growth_steps = 0', rate: 1e-4, name: 'always 16' },
-  { training: 'own_groups = 4,growth_steps = 0', rate: 7e-5, name: 'always 4, 7e-5' },
+/** Batches of a node alone that trains an adapter, by the settings of their records. */
+const BATCHES: readonly { training: string; name: string }[] = [
+  { training: 'method = "lora"', name: 'growing, 4 to 16' },
+  { training: 'method = "lora",batch_ramp_steps = 400', name: 'more slowly' },
+  { training: 'method = "lora",batch_groups = 4,batch_ramp_steps = 0', name: 'always 4' },
 ]
 
 /** Daemons that were looked at after as many own groups. */
@@ -88,28 +88,28 @@ export function daemons(read: Reader): Figure {
     meanLine(some.flatMap(({ looks }) => looks)).map(([groups, sampled]) => [groups, 100 * sampled])
   const of = (training: string, rate: number) =>
     runs.filter((run) => run.settings.training === training && run.rate === rate)
-  const byDefault = of('', 1e-4)
+  const plain = of('', 1e-4)
   return {
     title: 'Daemons by own groups written: held-out accuracy in %, mean of daemons and runs',
     panels: [
       {
         kind: 'lines',
-        title: 'all defaults, alone and together',
+        title: 'all parameters trained, alone and together',
         x: 'own groups',
-        series: distinct(byDefault.map(({ arm }) => Number(arm)))
+        series: distinct(plain.map(({ arm }) => Number(arm)))
           .sort((a, b) => a - b)
           .map((size) => ({
             name: size === 1 ? 'alone' : `${size} daemons`,
-            points: points(byDefault.filter(({ arm }) => Number(arm) === size)),
+            points: points(plain.filter(({ arm }) => Number(arm) === size)),
           })),
       },
       {
         kind: 'lines',
-        title: 'alone, by the size of a batch',
+        title: 'an adapter, alone, by the size of a batch',
         x: 'own groups',
-        series: BATCHES.map(({ training, rate, name }) => ({
+        series: BATCHES.map(({ training, name }) => ({
           name,
-          points: points(of(training, rate).filter(({ arm }) => arm === '1')),
+          points: points(of(training, 1e-3).filter(({ arm }) => arm === '1')),
         })),
       },
     ],
