@@ -130,7 +130,7 @@ export function createSaving(parts: SavingParts): Saving {
       record.goBack(earlier?.state.version ?? 0)
       const step = earlier?.state.version ?? 0
       const joined = earlier && trainedMeta(earlier.checkpoint.manifest.meta).joined
-      parts.heads.goBack({ step, joined })
+      parts.heads.goBack(joined)
       return { step }
     },
 

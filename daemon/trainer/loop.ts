@@ -18,7 +18,7 @@ interface TrainLoopParts {
     train(batch: Batch): Promise<UpdateOutcome | undefined>
   }
   /** Joins peers' weights that have arrived. */
-  exchange(): Promise<void>
+  exchange(signal: AbortSignal): Promise<void>
   phases: Pick<Phases, 'run'>
   /** Called with the groups of a batch before training on it. */
   onBatch(groups: readonly Group[]): void
@@ -48,7 +48,8 @@ export async function runTrainLoop(parts: TrainLoopParts, signal: AbortSignal): 
     await parts.core.handleAlarms().catch(parts.onError)
     if (!parts.mustWait())
       await parts.phases.run('meet', {}, () => parts.core.testNewcomers()).catch(parts.onError)
-    if (!parts.mustWait()) await parts.exchange().catch(parts.onError)
+    if (!parts.mustWait()) await parts.exchange(signal).catch(parts.onError)
+    if (signal.aborted) return
     const batch = parts.mustWait() ? undefined : parts.core.nextBatch()
     if (!batch) {
       await parts.onIdle()

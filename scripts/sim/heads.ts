@@ -109,7 +109,7 @@ function takeWhatCame(member: Member): void {
   const [ahead] = exchange.ahead(learnt, { mayFollow: () => false })
   if (ahead) {
     member.weights = exchange.open(ahead).weights
-    partners.took(ahead, version, learnt.own)
+    partners.took(ahead, learnt.own)
     exchange.reset()
     exchange.admit([ahead.author], version)
     member.isThere ||= ahead.own + ahead.foreign >= AHEAD
@@ -117,7 +117,7 @@ function takeWhatCame(member: Member): void {
   }
   const joined = exchange.join({ version, weights: member.weights, learnt })
   member.weights = joined.weights
-  partners.joined(joined.heads, version)
+  partners.joined(joined.heads)
   traffic.joined += joined.heads.length
   traffic.clipped += joined.heads.filter(({ isClipped }) => isClipped).length
 }

@@ -6,36 +6,58 @@ import type { Batch, UpdateOutcome } from '../../daemon/trainer/learning/contrac
 import { runTrainLoop } from '../../daemon/trainer/loop.ts'
 import { NO_PHASES } from '../../protocol/api/index.ts'
 
+type Parts = Parameters<typeof runTrainLoop>[0]
+
+/** A loop with so many batches; `given` says what is different. */
+function partsWith(batches: number, given: Partial<Parts>): Parts {
+  let left = batches
+  return {
+    core: {
+      async handleAlarms() {},
+      async testNewcomers() {},
+      nextBatch: () => (left-- > 0 ? ({ groups: [] } as unknown as Batch) : undefined),
+      train: async () => ({}) as UpdateOutcome,
+    },
+    changed: createWaker(),
+    exchange: async () => {},
+    phases: NO_PHASES,
+    mustWait: () => false,
+    monotonic: () => 0,
+    sleep: async () => {},
+    onBatch() {},
+    async onStep() {},
+    async onIdle() {},
+    onError(error) {
+      throw error
+    },
+    ...given,
+  }
+}
+
+test('a node that is stopped while it joins weights takes no further step', async () => {
+  const stop = new AbortController()
+  let steps = 0
+  const parts = partsWith(2, {
+    exchange: async () => stop.abort(),
+    async onStep() {
+      steps++
+    },
+  })
+  await runTrainLoop(parts, stop.signal)
+  expect(steps).toBe(0)
+})
+
 test('a trainer that has become idle wakes once whoever waits for room', async () => {
   const [changed, stop] = [createWaker(), new AbortController()]
-  let batches = 2
   /** Wakes so far, whenever no batch was due. */
   const idle: number[] = []
-  const loop = runTrainLoop(
-    {
-      core: {
-        async handleAlarms() {},
-        async testNewcomers() {},
-        nextBatch: () => (batches-- > 0 ? ({ groups: [] } as unknown as Batch) : undefined),
-        train: async () => ({}) as UpdateOutcome,
-      },
-      changed,
-      exchange: async () => {},
-      phases: NO_PHASES,
-      mustWait: () => false,
-      monotonic: () => 0,
-      sleep: async () => {},
-      onBatch() {},
-      async onStep() {},
-      async onIdle() {
-        idle.push(changed.count)
-      },
-      onError(error) {
-        throw error
-      },
+  const parts = partsWith(2, {
+    changed,
+    async onIdle() {
+      idle.push(changed.count)
     },
-    stop.signal,
-  )
+  })
+  const loop = runTrainLoop(parts, stop.signal)
   await expect.poll(() => idle).toEqual([2, 3])
   changed.wake()
   await expect.poll(() => idle).toEqual([2, 3, 4])

@@ -70,16 +70,19 @@ export interface HeadsParts extends Omit<AskingParts, 'isOut'>, TrialParts {
 }
 
 export interface NodeHeads {
-  /** Call between two updates, while nothing else uses the trainer. Joins what has arrived, and begins an exchange. */
-  exchange(): Promise<void>
+  /**
+   * Call between two updates, while nothing else uses the trainer. Joins what has arrived, and begins an exchange. `signal`:
+   * the node stops, so a trial ends without a verdict.
+   */
+  exchange(signal?: AbortSignal): Promise<void>
   /** What becomes of the weights of a peer that was just joined. Resolves once that is known, or it takes too long. */
   meet(peer: string, signal?: AbortSignal): Promise<WeightsMet>
   /** Whether a group is of use to any connected peer. Call once for each that may be sent. */
   isRead(): boolean
   /** Call with each own group that has been written. */
   ownGroup(group: Pick<Group, 'prompt' | 'rollouts'>): void
-  /** The weights went back to the checkpoint of this step, in which these peers' work is. */
-  goBack(to: { step: number; joined: JoinedPeers | undefined }): void
+  /** The weights went back to a checkpoint in which these peers' work is. */
+  goBack(joined: JoinedPeers | undefined): void
   /** The peer's weights were found to be forged: they are not averaged for a while, and then only after a trial. */
   refuse(peer: string): void
   /** Neither trusted nor on probation: weights count only as far as audits say. */
@@ -225,11 +228,11 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     void asking.all(peers, exchange)
   }
 
-  const join = async (): Promise<Vector> => {
+  const join = async (present: Vector): Promise<Vector> => {
     const { version } = policy.reference()
-    const joined = exchange.join({ version, weights: await weights(), learnt: behind() })
+    const joined = exchange.join({ version, weights: present, learnt: behind() })
     if (joined.heads.length > 0) await policy.replace(toWeights(layout, joined.weights))
-    partners.joined(joined.heads, version)
+    partners.joined(joined.heads)
     await tellReceipts(joined.added)
     return joined.weights
   }
@@ -239,15 +242,18 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     isPaused: (peer) => following.isPaused(peer, exchanges),
   })
   const takeWhatCame = async (): Promise<Vector | undefined> => {
+    // What comes while this is waited for is looked at below, too.
+    const present = await weights()
     // A node that cannot try weights takes all, bounded by its own steps.
-    if (!parts.canTry()) return join()
+    if (!parts.canTry()) return join(present)
     const [leader] = trials.trying?.how === 'caught up' ? trials.trying.peers : []
     const newer = leader === undefined ? undefined : exchange.pick(leader)
     if (newer) trials.renew(exchange.open(newer))
     const ahead = exchange.ahead(behind(), rules)
     const apart = exchange.apart(behind(), rules)
-    const joined = exchange.isReady ? await join() : undefined
-    const tried = trials.trying ? [] : ahead.length > 0 ? ahead.slice(0, 1) : apart
+    const joined = exchange.isReady ? await join(present) : undefined
+    const first = ahead[0] ?? apart.find(({ author }) => probation.isSuspect(author))
+    const tried = trials.trying ? [] : first ? [first] : apart
     // What is not tried now is fetched again.
     for (const head of [...ahead, ...apart]) if (!tried.includes(head)) asking.forget(head.author)
     if (tried.length === 0) return joined
@@ -255,13 +261,20 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
     await (ahead.length > 0 ? trials.catchUp(heads[0]!) : trials.merge(heads))
     return joined
   }
-  const joinOrTry = async (): Promise<Vector | undefined> => {
+  const joinOrTry = async (signal: AbortSignal | undefined): Promise<Vector | undefined> => {
     const joined = exchange.isReady ? await phases.run('join', {}, takeWhatCame) : undefined
     const isTrying = trials.trying !== undefined
-    if (isTrying) await trials.goOn()
+    if (isTrying) await trials.goOn(signal)
     meeting.tell()
     // A trial may have replaced the weights.
     return isTrying ? undefined : joined
+  }
+
+  /** The user may have taken trust back since they were asked, or left a private swarm. */
+  const dropUntrusted = (): void => {
+    const isGone = (peer: string): boolean => !isAllowed(peer)
+    exchange.dismiss(exchange.waiting.filter(isGone))
+    if (trials.trying?.peers.some(isGone)) trials.stop()
   }
 
   return {
@@ -270,14 +283,16 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       return parts.isTrusted(peer) ? meeting.meet(peer, signal) : { outcome: 'untrusted' }
     },
 
-    async exchange() {
+    async exchange(signal) {
       if (!isOn()) {
         // The setting may have changed while the node runs.
         parts.swarm()?.heads.withdraw()
         trials.stop()
         return
       }
-      const joined = trials.trying || exchange.isReady ? await joinOrTry() : undefined
+      dropUntrusted()
+      const joined = trials.trying || exchange.isReady ? await joinOrTry(signal) : undefined
+      if (signal?.aborted) return
       const isDue = isHurried || exchange.isDue(policy.reference().version)
       // Nobody could fetch a head.
       if (isDue && connected().length > 0) await phases.run('join', {}, () => begin(joined))
@@ -291,9 +306,10 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       const fall = watch.ownGroup(nameOf(prompt), reward, policy.reference().version)
       if (fall) parts.alarm(fall.message, fall.goodAt)
     },
-    goBack({ step, joined }) {
-      const suspects = partners.since(step)
+    goBack(joined) {
+      const suspects = partners.since(joined)
       trials.stop()
+      for (const peer of exchange.waiting) asking.forget(peer)
       exchange.reset()
       exchange.dismiss(suspects)
       watch.reset()
@@ -302,7 +318,7 @@ export function createNodeHeads(parts: HeadsParts): NodeHeads {
       if (suspects.length > 0) parts.log(`weights of ${suspects.length} peers are not averaged for a while`)
     },
     refuse(peer) {
-      if (trials.trying?.peers.includes(peer)) trials.stop()
+      trials.refuse(peer)
       exchange.dismiss([peer])
       probation.put([peer], policy.reference().version)
     },

@@ -46,7 +46,10 @@ export interface TrialParts {
   /** In how many parts the held-out questions are answered so often, each about as costly as a round of rollouts. */
   partsOf(samples: number): number
   /** The rewards of a model's answers to one part of the held-out questions, the same questions each time. */
-  answer(part: { index: number; of: number; samples: number }, model: OtherModel): Promise<Rewards[]>
+  answer(
+    part: { index: number; of: number; samples: number; signal: AbortSignal | undefined },
+    model: OtherModel,
+  ): Promise<Rewards[]>
   /** Makes an evaluation of weights that the node keeps a part of its curve. */
   record(evaluation: Evaluation): void
   now(): number
@@ -63,7 +66,7 @@ interface TrialCollaborators extends TrialParts {
   exchanges(): number
   /** The peer's head is fetched again, even if it is the same. */
   forget(peer: string): void
-  exchange: Pick<HeadExchange, 'share' | 'farthest' | 'admit' | 'dismiss' | 'reset'>
+  exchange: Pick<HeadExchange, 'share' | 'farthest' | 'admit' | 'dismiss' | 'reset' | 'waiting'>
   partners: Pick<Partners, 'took' | 'isNear' | 'isKnown'>
   probation: Pick<Probation, 'put' | 'passed' | 'isSuspect'>
   /** These heads are in the weights now. */
@@ -75,8 +78,8 @@ export interface Trials {
   catchUp(head: TriedHead): Promise<void>
   /** Begins to take the mean of own weights and these heads if no own task loses by it; otherwise their peers are out. */
   merge(heads: readonly TriedHead[]): Promise<void>
-  /** One part of the trial that is under way, if it is time for it: see REST. */
-  goOn(): Promise<void>
+  /** One part of the trial that is under way, if it is time for it: see REST. Aborted, it ends without a verdict. */
+  goOn(signal?: AbortSignal): Promise<void>
   /**
    * Not while its head is tried in a mean, or would be. While this node may be about to stand elsewhere, only those that are
    * near, and the peer where it would stand. No suspect, whose weights do not count untried.
@@ -86,6 +89,8 @@ export interface Trials {
   renew(head: TriedHead): void
   /** Ends without a verdict. */
   stop(): void
+  /** Ends without a verdict if this peer's weights are tried, or about to be taken. */
+  refuse(peer: string): void
   /** The trial that is under way. */
   readonly trying: HeadTrying | undefined
   readonly newest: HeadTrial | undefined
@@ -121,38 +126,46 @@ const [MERGE_ANSWERS, QUESTIONS] = [4, 50]
  * brings less than catching up, and peers whose weights do harm are tried again and again.
  */
 const REST = { 'caught up': 1, merged: 3 }
+/** The machine may have slept in a part. */
+const MAX_REST_MS = 30 * 60_000
 
 export function createTrials({ layout }: { layout: Layout }, parts: TrialCollaborators): Trials {
-  const { policy, exchange, partners, probation, now } = parts
+  const { policy, exchange, now } = parts
   let trial: Trial | undefined
   let newest: HeadTrial | undefined
-  let nextAt = 0
+  const rest = createRest({ now })
   let best: TaskAccuracy[] = []
+  /** Peers that were refused since the newest trial began. */
+  const refused = new Set<string>()
+  const isRefused = ({ heads }: Pick<Trial, 'heads'>): boolean =>
+    heads.some(({ author }) => refused.has(author))
 
   const present = async (): Promise<Vector> => toVector(layout, await policy.trainer.weights())
 
   const begin = async (how: Trial['how'], heads: readonly TriedHead[], share: number): Promise<void> => {
     const samples = how === 'merged' ? MERGE_ANSWERS : Math.ceil(QUESTIONS / parts.questions())
+    refused.clear()
+    const from = await present()
+    if (isRefused({ heads })) return
     trial = {
-      ...{ how, heads, share, samples, from: await present(), of: parts.partsOf(samples), done: 0 },
+      ...{ how, heads, share, samples, from, of: parts.partsOf(samples), done: 0 },
       ...{ own: parts.learnt().own, version: policy.reference().version, must: mustOf(how, heads, parts) },
       ...{ had: createTally(), has: createTally() },
     }
-    nextAt = now()
+    rest.begin(0)
     exchange.dismiss(peersOf(trial))
     parts.log(tryingText(trying(trial)))
   }
 
-  const merge = (heads: readonly TriedHead[]): Promise<void> =>
+  const merge = (heads: readonly TriedHead[]) =>
     begin('merged', heads, exchange.share(policy.reference().version, heads))
 
   /** What is tried, with what the node has learnt meanwhile. */
   const tried = async (one: Trial): Promise<Vector> => moved(await present(), one)
-
-  const answerOnePart = async (one: Trial): Promise<string | undefined> => {
+  const answerOnePart = async (one: Trial, signal?: AbortSignal): Promise<string | undefined> => {
     const { done: index, of, samples } = one
     const ask = (weights: Vector) =>
-      policy.under(toWeights(layout, weights), (model) => parts.answer({ index, of, samples }, model))
+      policy.under(toWeights(layout, weights), (model) => parts.answer({ index, of, samples, signal }, model))
     one.had.add(await ask(await present()))
     try {
       one.has.add(await ask(await tried(one)))
@@ -163,12 +176,7 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
     return undefined
   }
 
-  const { take, giveBack } = createOutcomes({ layout }, { ...parts, tried, merge })
-
-  /** Own steps since the beginning could have led as far as the peer has gone on, which would be far away again at once. */
-  const hasKeptPace = ({ heads, newer, version }: Trial): boolean =>
-    newer !== undefined &&
-    distance(newer.weights, heads[0]!.weights) <= exchange.farthest(policy.reference().version - version)
+  const { take, giveBack } = createOutcomes({ layout }, { ...parts, tried, merge, isRefused })
 
   const end = async (one: Trial, verdict: Verdict, failure?: string): Promise<void> => {
     newest = {
@@ -178,34 +186,33 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
     trial = undefined
     parts.log(trialText(newest))
     if (!verdict.isTaken) return giveBack(one, newest)
-    await take(hasKeptPace(one) ? { ...one, heads: [one.newer!] } : one)
-    if (one.done < one.of) return
-    const { version } = policy.reference()
-    const { tasks, prompts } = one.has.means()
-    parts.record({ time: now(), step: version, version, accuracy: verdict.after, tasks, prompts })
+    const isTaken = await take(hasKeptPace(one, { exchange, policy }) ? { ...one, heads: [one.newer!] } : one)
+    if (!isTaken) newest = { ...newest, isTaken }
+    else if (one.done === one.of)
+      parts.record(evaluationOf(one, verdict, { time: now(), version: policy.reference().version }))
   }
 
   return {
     merge,
     catchUp: (best) => begin('caught up', [best], 1),
-    async goOn() {
-      const one = trial
-      if (!one || now() < nextAt) return
-      const since = now()
-      const failure = await answerOnePart(one).catch((error: unknown) => {
+    async goOn(signal) {
+      const [one, since] = [trial, now()]
+      if (!one || !rest.isOver) return
+      const failure = await answerOnePart(one, signal).catch((error: unknown) => {
         // Own weights could not answer, which says nothing about the others.
         trial = undefined
-        throw error
+        if (!signal?.aborted) throw error
+        return undefined
       })
+      if (signal?.aborted) trial = undefined
       // It was ended meanwhile.
       if (trial !== one) return
-      const rest = REST[one.how] * (now() - since)
-      nextAt = now() + rest
+      const pause = rest.begin(REST[one.how] * (now() - since))
       const [had, has] = [one.had.accuracies(), one.has.accuracies()]
       const { isClear, ...verdict } = judge(had, has, { must: one.must, best })
       const isSeen = had.length === new Set(parts.chosen().map(({ name }) => name)).size
       if (failure === undefined && one.done < one.of && !(isSeen && isClear)) {
-        parts.after(rest, parts.wake)
+        parts.after(pause, parts.wake)
         return
       }
       if (one.done === one.of) best = bestOf(best, verdict.isTaken ? has : had)
@@ -218,12 +225,11 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
     stop() {
       trial = undefined
     },
-    mayAsk(peer) {
-      if (!trial) return true
-      const isTried = peersOf(trial).includes(peer)
-      const mayBe = trial.how === 'merged' ? !isTried : isTried || partners.isNear(peer)
-      return mayBe && !probation.isSuspect(peer)
+    refuse(peer) {
+      refused.add(peer)
+      if (trial && isRefused(trial)) trial = undefined
     },
+    mayAsk: (peer) => !trial || mayAskDuring(trial, peer, parts),
     get trying() {
       return trial && trying(trial)
     },
@@ -233,33 +239,86 @@ export function createTrials({ layout }: { layout: Layout }, parts: TrialCollabo
   }
 }
 
+function evaluationOf(
+  { has }: Trial,
+  { after: accuracy }: Verdict,
+  { time, version }: { time: number; version: number },
+): Evaluation {
+  return { time, step: version, version, accuracy, ...has.means() }
+}
+
+/** Own steps since the beginning could have led as far as the peer has gone on, which would be far away again at once. */
+function hasKeptPace(
+  { heads, newer, version }: Trial,
+  { exchange, policy }: Pick<TrialCollaborators, 'exchange' | 'policy'>,
+): boolean {
+  const most = exchange.farthest(policy.reference().version - version)
+  return newer !== undefined && distance(newer.weights, heads[0]!.weights) <= most
+}
+
+function createRest({ now }: { now(): number }) {
+  let until = 0
+  return {
+    /** Returns how long it takes. */
+    begin(ms: number): number {
+      const pause = Math.min(MAX_REST_MS, Math.max(0, ms))
+      until = now() + pause
+      return pause
+    },
+    get isOver(): boolean {
+      const left = until - now()
+      // So much is left only where the clock was put back.
+      return left <= 0 || left > MAX_REST_MS
+    },
+  }
+}
+
+function mayAskDuring(
+  trial: Trial,
+  peer: string,
+  { partners, probation }: Pick<TrialCollaborators, 'partners' | 'probation'>,
+): boolean {
+  const isTried = peersOf(trial).includes(peer)
+  const mayBe = trial.how === 'merged' ? !isTried : isTried || partners.isNear(peer)
+  return mayBe && !probation.isSuspect(peer)
+}
+
 /** What becomes of a node after a trial. */
 function createOutcomes(
   { layout }: { layout: Layout },
   {
     tried,
     merge,
+    isRefused,
     ...parts
   }: TrialCollaborators & {
     tried(one: Trial): Promise<Vector>
     merge(heads: readonly TriedHead[]): Promise<void>
+    isRefused(one: Pick<Trial, 'heads'>): boolean
   },
 ) {
   const { policy, exchange, partners, probation, following } = parts
   return {
-    async take(one: Trial): Promise<void> {
+    /** Returns whether the weights were taken: a peer may have been refused a moment ago. */
+    async take(one: Trial): Promise<boolean> {
       const { how, heads, share, from, own } = one
       const { version } = policy.reference()
       const peers = peersOf(one)
-      await policy.replace(toWeights(layout, await tried(one)), { isUrgent: true })
+      const weights = await tried(one)
+      if (isRefused(one)) return false
+      await policy.replace(toWeights(layout, weights), { isUrgent: true })
       await parts.taken(heads.map(({ author, hash }) => ({ author, hash, share, beside: from })))
       // Nobody knows how much of a mean's work is in both, but of those that meet for the first time, none.
       const replaced = (peer: string): number => (how === 'merged' && !partners.isKnown(peer) ? 0 : own)
-      for (const head of heads) partners.took(head, version, replaced(head.author))
+      for (const head of heads) partners.took(head, replaced(head.author))
       if (how === 'caught up') following.pardon(peers[0]!)
+      for (const peer of exchange.waiting) parts.forget(peer)
       exchange.reset()
+      // Not if one was refused while its weights were put in place.
+      if (isRefused(one)) return true
       exchange.admit(peers, version)
       probation.passed(peers)
+      return true
     },
 
     async giveBack(one: Trial, { failure }: HeadTrial): Promise<void> {

@@ -35,7 +35,7 @@ export interface EvaluateOptions {
   context?: number
   /** Completions per prompt at temperature 1; default 1. */
   samples?: number
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
 }
 
 export interface EvaluateParts {
@@ -87,7 +87,7 @@ export interface Rewards {
 
 /**
  * Answers every `of`-th held-out prompt, from number `index` on, `samples` times at temperature 1. The same part always
- * gives the same prompts and sampling seeds.
+ * gives the same prompts and sampling seeds. Throws the signal's reason if it is aborted.
  */
 export async function scorePart(
   {
@@ -97,7 +97,8 @@ export async function scorePart(
     maxNewTokens,
     context = Number.POSITIVE_INFINITY,
     samples = 1,
-  }: Omit<EvaluateOptions, 'tasks' | 'signal'> & { index: number; of: number },
+    signal,
+  }: Omit<EvaluateOptions, 'tasks'> & { index: number; of: number },
   { sampler, tokenizer, tasks, compose, phases = NO_PHASES }: EvaluateParts,
 ): Promise<Rewards[]> {
   const { prompts } = await heldOutOf({ promptsPerTask }, { tasks })
@@ -115,9 +116,10 @@ export async function scorePart(
   const total = numbers.length * samples
   await phases.run('try', { unit: 'answers', total }, (at) => {
     const onDone = (answers: number, tokens: number): void => at(answers, undefined, tokens)
-    const ends = { maxNewTokens, context: Number.POSITIVE_INFINITY, temperature: 1, onDone }
+    const ends = { maxNewTokens, context: Number.POSITIVE_INFINITY, temperature: 1, signal, onDone }
     return writeSequences(sequences.flat(), ends, { sampler, tokenizer, compose })
   })
+  signal?.throwIfAborted()
   return sequences.map((answers, i) => ({
     task: all[numbers[i]!]!.task,
     questions: 1,

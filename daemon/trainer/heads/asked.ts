@@ -20,7 +20,6 @@ export interface Asked {
   beside(peer: string, age: number): Vector | undefined
   /** The peer has answered, or will not. */
   answered(peer: string): void
-  readonly isAsking: boolean
   reset(): void
 }
 
@@ -50,9 +49,6 @@ export function createAsked({ isFollowed }: AskedOptions): Asked {
     },
     answered(peer) {
       asked.delete(peer)
-    },
-    get isAsking() {
-      return asked.size > 0
     },
     reset() {
       newest = undefined

@@ -95,19 +95,19 @@ export interface HeadExchange {
    * counts less if its heads come seldom, because less noise is averaged away then.
    */
   nodesAt(version: number): number
-  /** Whether any peer has yet to answer. */
-  readonly isAsking: boolean
   /** Whether there is something to join. */
   readonly isReady: boolean
+  /** Peers whose heads have come and wait. */
+  readonly waiting: readonly string[]
   /**
    * The heads of peers where this node may stand, most work first: with far more behind them, or more. They are far away, or
    * this node cannot tell yet, and wait no more.
    */
   ahead(learnt: Learnt, rules: Pick<FarRules, 'mayFollow'>): FetchedHead[]
   /**
-   * Heads to try before they are joined: those far from this node, or one of a suspect. They, and heads of other suspects,
-   * wait no more. Far is what own steps do not lead, or could not while there were none. Those with far less work behind them
-   * are left: their nodes will catch up.
+   * Heads to try before they are joined, which wait no more: those of suspects first, to be tried one by one, then those far
+   * from this node. Far is what own steps do not lead, or could not while there were none. Those with far less work behind
+   * them wait no more either, but are left: their nodes will catch up.
    */
   apart(learnt: Learnt, rules: Pick<FarRules, 'isSuspect' | 'isLeft'>): FetchedHead[]
   /** For a trial: with a copy of the weights. */
@@ -188,12 +188,12 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       return 'taken'
     },
 
-    get isAsking() {
-      return asked.isAsking
-    },
-
     get isReady() {
       return waiting.size + audited.size > 0
+    },
+
+    get waiting() {
+      return [...waiting.keys()]
     },
 
     takeAudited(one) {
@@ -214,8 +214,8 @@ export function createHeadExchange({ layout, every, ...options }: HeadExchangeOp
       const suspects = [...waiting.values()].filter(({ author }) => isSuspect(author))
       const far = [...waiting.values()].filter(isFar)
       for (const { author } of [...suspects, ...far]) waiting.delete(author)
-      if (suspects.length > 0) return suspects.slice(0, 1)
-      return far.filter((head) => !isAhead(learnt, head) && !isLeft(head))
+      const others = far.filter((head) => !isSuspect(head.author))
+      return [...suspects, ...others.filter((head) => !isAhead(learnt, head) && !isLeft(head))]
     },
 
     open: ({ bytes, ...head }) => ({ ...head, weights: contents.copy(bytes)! }),

@@ -10,20 +10,16 @@ export interface Partner extends JoinedHead {
 }
 
 export interface Partners {
-  /** `version`: this node's own. */
-  joined(heads: readonly JoinedHead[], version: number): void
-  /**
-   * A trial took its head, with all that was behind it, in place of so many own groups. It was far away. `version`: this
-   * node's.
-   */
-  took(head: Omit<TriedHead, 'weights'>, version: number, replaced: number): void
+  joined(heads: readonly JoinedHead[]): void
+  /** A trial took its head, with all that was behind it, in place of so many own groups. It was far away. */
+  took(head: Omit<TriedHead, 'weights'>, replaced: number): void
   has(peer: string): boolean
   /** Its weights were taken once. */
   isKnown(peer: string): boolean
   /** Its newest head was joined because it was near, not by a trial. */
   isNear(peer: string): boolean
-  /** Those whose newest head was joined after this version of this node's. */
-  since(version: number): string[]
+  /** Those of whom heads are in the weights that are not in the weights of this checkpoint. */
+  since(checkpoint: JoinedPeers | undefined): string[]
   /** Those that are here. */
   list(): Partner[]
   /** Groups of others behind the weights, as their authors claim; at least `known`, those that this node counted. */
@@ -38,17 +34,18 @@ const GONE_MS = 10 * 60_000
 
 export function createPartners({ now }: { now(): number }): Partners {
   /** `base`: so many of its groups are among `behind`. */
-  let partners = new Map<string, Partner & { heads: number; mine: number; base: number }>()
+  let partners = new Map<string, Partner & { heads: number; base: number }>()
   /** Groups of others behind weights that a trial took, or behind those of a checkpoint. */
   let behind = 0
-  const isHere = ({ at }: Partner): boolean => now() - at < GONE_MS
-  const add = (head: JoinedHead, mine: number): void => {
+  // A time far ahead is of before the clock was put right.
+  const isHere = ({ at }: Partner): boolean => Math.abs(now() - at) < GONE_MS
+  const add = (head: JoinedHead): void => {
     const had = partners.get(head.author)
     const heads = (had?.heads ?? 0) + 1
     // Whoever is new may have learnt from those whose weights were taken, too.
     const base = had?.base ?? (behind > 0 ? head.own : 0)
     partners.delete(head.author)
-    partners.set(head.author, { ...head, heads, mine, base, at: now() })
+    partners.set(head.author, { ...head, heads, base, at: now() })
     if (partners.size > MAX_JOINED) partners.delete(partners.keys().next().value!)
   }
   const groups = (known: number): number =>
@@ -58,12 +55,12 @@ export function createPartners({ now }: { now(): number }): Partners {
     )
 
   return {
-    joined(heads, version) {
-      for (const head of heads) add(head, version)
+    joined(heads) {
+      for (const head of heads) add(head)
     },
-    took({ author, version, own, foreign, tasks }, mine, replaced) {
+    took({ author, version, own, foreign, tasks }, replaced) {
       behind = Math.max(groups(0), own + foreign - replaced)
-      add({ author, version, own, isClipped: true, ...(tasks && { tasks }) }, mine)
+      add({ author, version, own, isClipped: true, ...(tasks && { tasks }) })
       for (const partner of partners.values()) partner.base = partner.own
     },
     has(peer) {
@@ -75,8 +72,12 @@ export function createPartners({ now }: { now(): number }): Partners {
       const partner = partners.get(peer)
       return partner !== undefined && isHere(partner) && !partner.isClipped
     },
-    since: (version) =>
-      [...partners.values()].filter(({ mine }) => mine > version).map(({ author }) => author),
+    since(checkpoint) {
+      const then = new Map(checkpoint?.peers.map(({ peer, heads }) => [peer, heads]))
+      return [...partners.values()]
+        .filter(({ author, heads }) => heads > (then.get(author) ?? 0))
+        .map(({ author }) => author)
+    },
     list: () => [...partners.values()].filter(isHere),
     groups,
     save() {
@@ -91,7 +92,7 @@ export function createPartners({ now }: { now(): number }): Partners {
       partners = new Map(
         joined?.peers.map(({ peer, heads, groups: own, version, at }) => [
           peer,
-          { author: peer, heads, own, version, at, mine: 0, isClipped: false, base: own },
+          { author: peer, heads, own, version, at, isClipped: false, base: own },
         ]),
       )
     },

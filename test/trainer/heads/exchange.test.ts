@@ -131,13 +131,6 @@ describe('when', () => {
     exchange.answered('b')
     expect(exchange.ask(['a', 'b', 'c'], at(3))).toEqual(['b', 'c'])
   })
-
-  test('nobody is being asked once all have answered', () => {
-    const exchange = asking(['a'])
-    expect(exchange.isAsking).toBe(true)
-    exchange.answered('a')
-    expect(exchange.isAsking).toBe(false)
-  })
 })
 
 describe('joining', () => {
@@ -228,13 +221,12 @@ describe('joining', () => {
     }
   })
 
-  test('of several suspects one is tried, and none joined', () => {
+  test('suspects are to be tried, and not joined', () => {
     const exchange = asking()
     exchange.take(head('a', 3))
     exchange.take(head('b', 3))
-    expect(exchange.apart({ own: 8, foreign: 0 }, judging({ isSuspect: true }))).toMatchObject([
-      { author: 'a' },
-    ])
+    const tried = exchange.apart({ own: 8, foreign: 0 }, judging({ isSuspect: true }))
+    expect(tried.map(({ author }) => author)).toEqual(['a', 'b'])
     expect(exchange.isReady).toBe(false)
   })
 

@@ -58,6 +58,10 @@ function play(
     version: 0,
     own: 0,
     isOn: true,
+    trusts,
+    /** Called while the trainer gives its weights, or takes others. */
+    async onWeights() {},
+    async onReplace() {},
     offers: [] as unknown[],
     lines: [] as string[],
     blamed: [] as string[],
@@ -75,7 +79,8 @@ function play(
     return { ...facts, author: peer, own, foreign: 0 }
   }
   /** So many rewards as have this mean, nearly. */
-  const answer: HeadsParts['answer'] = async (_part, model) => {
+  const answer: HeadsParts['answer'] = async ({ signal }, model) => {
+    signal?.throwIfAborted()
     if (!canTry) throw new Error('there is no question')
     const right = Math.round(1000 * accuracy((model as unknown as { value: number }).value))
     const rewards = Array.from({ length: 1000 }, (_, i) => (i < right ? 1 : 0))
@@ -86,9 +91,15 @@ function play(
     isUnknown: (author) => author === 'unknown',
     policy: {
       ...{ spec: SPEC, lineage: 'l', initial: filled(1) },
-      trainer: { weights: async () => state.weights },
+      trainer: {
+        async weights() {
+          await state.onWeights()
+          return state.weights
+        },
+      },
       reference: () => ({ version: state.version }),
       async replace(weights: Weights) {
+        await state.onReplace()
         state.weights = weights
       },
       under: async (weights: Weights, run: (model: never) => unknown) =>
@@ -132,7 +143,7 @@ function play(
     batchGroups: () => 8,
     mostPerHour: () => options.mostPerHour ?? 0,
     mustWait: () => false,
-    isTrusted: () => trusts,
+    isTrusted: () => state.trusts,
     learnt: () => ({ own: state.own, foreign: 0 }),
     canTry: () => canTry,
     questions: () => 100,
@@ -774,7 +785,7 @@ describe('weights that do harm later', () => {
     expect(state.alarms).toEqual([])
     for (let i = 0; i < 200; i++) heads.ownGroup(group(0.1 + 0.2 * (i % 2)))
     expect(state.alarms[0]).toMatch(/^the reward of own rollouts in sums .* fell from 0\.5/)
-    heads.goBack({ step: 0, joined: undefined })
+    heads.goBack(undefined)
     expect(heads.info()).toMatchObject({ out: ['a'], peers: [] })
     state.version += 60
     peers.a.value = 4
@@ -831,7 +842,7 @@ describe('a node that starts again', () => {
 
   test('forgets it with the weights that a roll-back takes away', async () => {
     const { heads } = play({}, { joined: (await stopped())! })
-    heads.goBack({ step: 0, joined: undefined })
+    heads.goBack(undefined)
     expect(heads.joined()).toBeUndefined()
     expect(heads.nodes).toBe(1)
   })
@@ -976,7 +987,7 @@ describe('a trial', () => {
     const { heads, settle } = play({ a: { value: 30, own: 500 } }, { parts: 9, accuracy: even })
     await heads.exchange()
     await settle()
-    heads.goBack({ step: 0, joined: undefined })
+    heads.goBack(undefined)
     expect(heads.info()?.trying).toBeUndefined()
   })
 
@@ -990,6 +1001,89 @@ describe('a trial', () => {
     expect(heads.info()?.trying).toBeUndefined()
   })
 
+  test('ends without a verdict where its peer is no longer trusted', async () => {
+    const { heads, state, settle } = play({ a: { value: 30, own: 500 } }, { parts: 4, accuracy: better })
+    await heads.exchange()
+    await settle()
+    state.trusts = false
+    for (let i = 0; i < 4; i++) await settle()
+    expect([firstOf(state.weights), heads.info()?.trial]).toEqual([1, undefined])
+  })
+
+  test('does not begin with a peer that is found to have forged a moment before', async () => {
+    const { heads, state, settle } = play({ a: { value: 30, own: 500 } }, { parts: 9, accuracy: even })
+    await heads.exchange()
+    let asked = 0
+    state.onWeights = async () => {
+      if (asked++ === 1) heads.refuse('a')
+    }
+    await settle()
+    expect(asked).toBeGreaterThan(1)
+    expect(heads.info()?.trying).toBeUndefined()
+  })
+
+  test('takes nothing of a peer that is found to have forged at its end', async () => {
+    const { heads, state, settle } = play({ a: { value: 30, own: 500 } }, { accuracy: better })
+    await heads.exchange()
+    state.onWeights = async () => {
+      if (state.lines.some((line) => line.startsWith('caught up'))) heads.refuse('a')
+    }
+    await settle()
+    expect(heads.info()).toMatchObject({ trial: { isTaken: false }, out: ['a'] })
+    expect(firstOf(state.weights)).toBe(1)
+    expect(state.recorded).toEqual([])
+  })
+
+  test('makes up for nothing that its peer is found to have done while its weights are taken', async () => {
+    const probation = createProbation()
+    const options = { accuracy: better, probation }
+    const { heads, state, settle } = play({ a: { value: 30, own: 500 } }, options)
+    await heads.exchange()
+    state.onReplace = async () => heads.refuse('a')
+    await settle()
+    expect([probation.isSuspect('a'), probation.isOut('a', 0)]).toEqual([true, true])
+  })
+
+  test('goes on within half an hour after the machine slept in a part', async () => {
+    let takes = 8 * 3_600_000
+    const played = play(
+      { a: { value: 30, own: 500 } },
+      {
+        parts: 4,
+        accuracy() {
+          played.state.now += takes
+          return 0.4
+        },
+      },
+    )
+    const { heads, state, pass, settle } = played
+    await heads.exchange()
+    await settle()
+    takes = 0
+    expect(state.timers.map(({ at }) => at - state.now)).toEqual([30 * 60_000])
+    await pass(30 * 60_000)
+    expect(heads.info()?.trying?.fraction).toBeGreaterThan(0.25)
+  })
+
+  test('goes on where the clock was put back', async () => {
+    const { heads, state, settle } = play({ a: { value: 30, own: 500 } }, { parts: 4, accuracy: even })
+    state.now = 8 * 3_600_000
+    await heads.exchange()
+    await settle()
+    state.now = 0
+    await settle()
+    expect(heads.info()?.trying?.fraction).toBe(0.5)
+  })
+
+  test('ends without a verdict when the node stops', async () => {
+    const { heads, settle } = play({ a: { value: 30, own: 500 } }, { parts: 9, accuracy: even })
+    await heads.exchange()
+    await settle()
+    await heads.exchange(AbortSignal.abort())
+    expect(heads.info()).toMatchObject({ out: [] })
+    expect([heads.info()?.trying, heads.info()?.trial]).toEqual([undefined, undefined])
+  })
+
   test('is what a user who joins the peer hears of, if it takes long', async () => {
     const { heads, settle, pass } = play({ a: { value: 30, own: 500 } }, { parts: 100, accuracy: even })
     const met = heads.meet('a')
@@ -1000,14 +1094,81 @@ describe('a trial', () => {
   })
 })
 
-test('after a roll-back nothing that was on its way is joined', async () => {
+test('weights of a peer that the user no longer trusts are not joined, if they come later', async () => {
+  let send = () => {}
+  const sent = new Promise<void>((resolve) => {
+    send = resolve
+  })
+  const { heads, state, settle, step } = play({ a: { value: 3, own: 0, sent } })
+  await step(2)
+  await heads.exchange()
+  state.trusts = false
+  send()
+  await settle()
+  await settle()
+  expect(firstOf(state.weights)).toBe(2)
+})
+
+test('the head of a suspect is tried, also if it comes while the trainer gives its weights', async () => {
+  const probation = createProbation()
+  probation.put(['b'], 0)
+  let send = () => {}
+  const sent = new Promise<void>((resolve) => {
+    send = resolve
+  })
+  const peers = { a: { value: 1.001, own: 0 }, b: { value: 3, own: 0, sent } }
+  const { heads, state } = play(peers, { probation, parts: 4, accuracy: () => 0.4 })
+  state.version = 100
+  await heads.exchange()
+  for (let i = 0; i < 20; i++) await Promise.resolve()
+  state.onWeights = async () => {
+    send()
+    for (let i = 0; i < 20; i++) await Promise.resolve()
+  }
+  await heads.exchange()
+  expect(heads.info()).toMatchObject({ trying: { peers: ['b'] } })
+  expect(heads.isJoined('b')).toBe(false)
+})
+
+test('a far head that waits while a suspect is tried is tried after it, though its peer makes no other', async () => {
+  const probation = createProbation()
+  probation.put(['b'], 0)
+  const peers: Record<string, Played> = { f: { value: 20, own: 0 }, b: { value: 2, own: 0 } }
+  const { heads, state, settle } = play(peers, { probation })
+  state.version = 100
+  peers.b!.isSilent = peers.f!.isSilent = true
+  await heads.exchange()
+  await settle()
+  peers.b!.isSilent = peers.f!.isSilent = false
+  const tried = new Set<string>()
+  for (let i = 0; i < 6; i++) {
+    state.weights = filled(firstOf(state.weights) + 0.5)
+    state.version += 4
+    await settle()
+    await settle()
+    for (const peer of heads.info()?.trial?.peers ?? []) tried.add(peer)
+  }
+  expect([...tried]).toEqual(expect.arrayContaining(['b', 'f']))
+})
+
+test('a roll-back suspects a peer whose head was joined after the checkpoint, at the same step', async () => {
+  const { heads, settle, step } = play({ a: { value: 3, own: 0 } })
+  await step(2)
+  const saved = heads.joined()
+  await heads.exchange()
+  await settle()
+  expect(heads.isJoined('a')).toBe(true)
+  heads.goBack(saved)
+  expect(heads.info()?.out).toEqual(['a'])
+})
+
+test('after a roll-back nothing that was on its way is joined until it is fetched again', async () => {
   const { heads, state, settle } = play({ a: { value: 3, own: 0 } })
   await heads.exchange()
-  heads.goBack({ step: 0, joined: undefined })
+  heads.goBack(undefined)
   state.version += 1
-  for (let i = 0; i < 20; i++) await Promise.resolve()
-  expect(firstOf(state.weights)).toBe(1)
   await settle()
+  expect([firstOf(state.weights), heads.isJoined('a')]).toEqual([1, false])
   await settle()
-  expect(heads.isJoined('a')).toBe(false)
+  expect(heads.isJoined('a')).toBe(true)
 })
