@@ -1,5 +1,5 @@
 // A lesson: a learning rate that is too high, with all parameters trained. Within 30 steps next to no answer is right, so
-// that hardly any group has a signal, and 30 steps take sixteen times the usual processor time.
+// that hardly any group has a signal, and 30 steps take eight times the usual processor time.
 
 import type { Recipe } from './recipe.ts'
 import { threeTasks } from './three-tasks.ts'

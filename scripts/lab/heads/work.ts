@@ -1,6 +1,7 @@
 // What averaging weights saves: tokens, own groups and processor seconds of one node alone to a held-out accuracy, divided
 // by those of one node among several.
-// `npm run -s lab:heads-work [-- --records heads-sparse --targets 0.08]`, `-- --records heads-daemons --targets 0.14`
+// `npm run -s lab:heads-work [-- --records heads-sparse --targets 0.08]`, `-- --records heads-daemons --targets 0.14`, or
+// `-- --records heads-real --targets 0.40 --tokens 9000,10000`, of the runs of so many tokens
 //
 // Reads records of lab:heads and of lab:heads-daemons, where daemons `apart` are alone. The control of each figure is the
 // setting of a node alone at which that figure is least, as a geometric mean over the seeds, of those at which most runs
@@ -20,7 +21,7 @@ interface WorkRun {
   seed: number
   looks: readonly Look[]
   /** `loraRate`: of daemons that train an adapter at another rate than 1e-3. */
-  settings?: { loraRate?: string }
+  settings?: { loraRate?: string; tokens?: number }
 }
 
 type Unit = (look: Look) => number | undefined
@@ -39,12 +40,17 @@ const { values } = parseArgs({
   options: {
     records: { type: 'string', default: 'heads,alone' },
     targets: { type: 'string', default: '0.15,0.16' },
+    tokens: { type: 'string' },
   },
 })
 const targets = values.targets.split(',').map(Number)
 
+const lengths = values.tokens?.split(',').map(Number)
+const isWanted = ({ seed, settings }: WorkRun): boolean =>
+  seed < SEEDS && (!lengths || lengths.includes(settings?.tokens ?? 0))
+
 const runsOf = async (name: string): Promise<WorkRun[]> =>
-  (await openRecords<WorkRun>(`docs/results/${name}.jsonl`)).done.filter(({ seed }) => seed < SEEDS)
+  (await openRecords<WorkRun>(`docs/results/${name}.jsonl`)).done.filter(isWanted)
 const keyOf = ({ arm, rate, settings }: WorkRun): string => `${arm} at ${settings?.loraRate ?? rate}`
 const keysOf = (runs: readonly WorkRun[]): string[] => [...new Set(runs.map(keyOf))].sort()
 const cost = ({ looks }: WorkRun, target: number, unit: Unit): Reached =>
