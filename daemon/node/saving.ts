@@ -67,6 +67,8 @@ export function createSaving(parts: SavingParts): Saving {
   const ids = { lineage: model.digest, spec: model.spec }
   /** `changes` of the policy when the newest checkpoint was saved. */
   let saved = parts.isRestored ? policy.changes : undefined
+  /** The same when this run began. */
+  const begun = policy.changes
   const schedule = createCheckpointSchedule(
     {
       settings() {
@@ -116,7 +118,8 @@ export function createSaving(parts: SavingParts): Saving {
   const scheduled = (): Promise<CheckpointInfo> => schedule.run(policy.reference().version, save)
 
   return {
-    isSaveDue: () => schedule.isDue(policy.reference().version) && parts.mayWrite(),
+    isSaveDue: () =>
+      schedule.isDue(policy.reference().version, policy.changes !== (saved ?? begun)) && parts.mayWrite(),
     save: scheduled,
 
     async restore(before) {

@@ -13,6 +13,7 @@ import { Fetcher } from './fetch/fetcher.ts'
 import { RecentFrames } from './fetch/recent-frames.ts'
 import { type Gossip, Publisher } from './gossip/publisher.ts'
 import { createHeads, type HeadsParts } from './heads/heads.ts'
+import { createTransferLimits } from './heads/transfer-limits.ts'
 import type { Requests } from './libp2p/streams.ts'
 import { PeerNews } from './peers/news.ts'
 import { PeerRecords } from './peers/records.ts'
@@ -175,13 +176,13 @@ export function createExchange(options: ExchangeOptions, parts: ExchangeParts) {
 
   const weighing: HeadsParts = {
     ...{ requests, clock, log, isBehind, identity: parts.identity, isAuthentic: parts.isAuthentic },
+    // Heads and what is behind receipts share one limit.
+    limits: createTransferLimits({ mostPerHour: options.headBytesPerHour }, parts),
     isMuted: (peer) => reputation.isMuted(peer),
-    isNear: parts.isNear ?? (() => false),
     onLie: (peer) => reputation.offend(peer, 'reject'),
   }
-  const isTrusted = parts.isTrusted ?? (() => false)
-  const heads = createHeads({ mostPerHour: options.headBytesPerHour }, { ...weighing, isTrusted })
-  const receipts = createReceipts({ mostPerHour: options.headBytesPerHour }, weighing)
+  const heads = createHeads({}, weighing)
+  const receipts = createReceipts({}, weighing)
 
   /** When this node, having had no peers, last met one, and when it had last received a group before that. */
   let meeting: { at: number; heard: number | undefined } | undefined
@@ -200,7 +201,7 @@ export function createExchange(options: ExchangeOptions, parts: ExchangeParts) {
   function onCut(peer: string, reason: string): void {
     parts.links.cut(peer)
     news.cut(peer, reason)
-    void memory.save()
+    memory.saveSoon()
   }
 
   return {

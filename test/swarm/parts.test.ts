@@ -112,6 +112,25 @@ describe('reputation', () => {
     }
   })
 
+  test('a cut-off by a clock that was years ahead is over', () => {
+    const { clock, reputation } = make()
+    const now = clock.time
+    clock.time += 3 * 365 * 24 * 60 * MINUTE
+    reputation.offend('a', 'flood')
+    clock.time = now
+    expect(reputation.isCut('a')).toBe(false)
+  })
+
+  test('a peer that a clock years ahead cut off can be cut off again', () => {
+    const { clock, reputation } = make()
+    const now = clock.time
+    clock.time += 3 * 365 * 24 * 60 * MINUTE
+    reputation.offend('a', 'flood')
+    clock.time = now
+    reputation.offend('a', 'flood')
+    expect(reputation.isCut('a')).toBe(true)
+  })
+
   test('survives saving, without healing or growing', () => {
     const { clock, reputation } = make()
     reputation.offend('a', 'flood')

@@ -11,7 +11,7 @@ function scheduled(options: { everySteps?: number; everySeconds?: number; versio
   )
   return {
     clock,
-    due: (version: number) => schedule.isDue(version),
+    due: (version: number, isChanged?: boolean) => schedule.isDue(version, isChanged),
     save: (version: number, tookMs = 100) =>
       schedule.run(version, async () => {
         clock.ms += tookMs
@@ -54,6 +54,15 @@ test('weights that are saved already are not saved again', async () => {
   await node.save(8)
   node.clock.ms += 60 * MINUTE
   expect(node.due(8)).toBe(false)
+})
+
+test('weights that changed without a step are saved by time', async () => {
+  const node = scheduled()
+  await node.save(7)
+  node.clock.ms += 5 * MINUTE - 1
+  expect(node.due(7, true)).toBe(false)
+  node.clock.ms += 1
+  expect(node.due(7, true)).toBe(true)
 })
 
 test('a fast model is saved by steps, also where several minibatches step over the line', async () => {

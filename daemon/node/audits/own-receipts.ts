@@ -99,7 +99,7 @@ export function createOwnReceipts(options: AuditsOptions, parts: AuditsParts): O
       if (!isOn()) return
       const hash = hashOf(head)
       const before = lost.next({ hash, weights })
-      if (before !== 'unknown') await current().made({ hash, weights, lost: before })
+      if (before !== 'unknown') await current().made({ hash, weights, lost: before }).catch(onTrouble)
     },
     offer,
     bytes,

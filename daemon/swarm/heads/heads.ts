@@ -37,11 +37,6 @@ type Progress = (bytes: number) => void
 
 export type OwnHead = Omit<Head, 'author' | 'hash' | 'size' | 'createdAt' | 'age'>
 
-interface HeadsOptions {
-  /** Bytes of heads an hour, up and down each, 0 for no limit. Read on each use. */
-  mostPerHour?: (() => number) | undefined
-}
-
 export interface HeadsParts extends TransferParts {
   identity: Pick<Identity, 'signer' | 'peerId'>
   /** True while uploads are behind: requests are then refused. */
@@ -82,11 +77,11 @@ export interface Heads {
   readonly held: number
 }
 
-export function createHeads({ mostPerHour = () => 0 }: HeadsOptions, parts: HeadsParts): Heads {
+export function createHeads(_options: object, parts: HeadsParts): Heads {
   const { requests, identity, clock } = parts
   const asked = new Quota({ rate: REQUESTS }, { clock })
   const stopped = new AbortController()
-  const options = { protocol: HEAD_PROTOCOL, fetchMs: FETCH_MS, mostPerHour, signal: stopped.signal }
+  const options = { protocol: HEAD_PROTOCOL, fetchMs: FETCH_MS, signal: stopped.signal }
   const transfers = createTransfers(options, parts)
   /** The newest last. */
   let offered: { facts: Omit<Head, 'author'>; bytes: Uint8Array<ArrayBuffer> }[] = []

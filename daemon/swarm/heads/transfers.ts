@@ -3,28 +3,20 @@
 import { HEAD_CHUNK_BYTES } from '../../../protocol/wire/index.ts'
 import { within } from '../within.ts'
 import { type FillParts, fill, isLie } from './fill.ts'
-import { createHourlyBytes } from './hourly-bytes.ts'
+import type { TransferLimits } from './transfer-limits.ts'
 import { createWhole } from './whole.ts'
-
-const NOTHING = () => {}
-/** All peers that are not trusted get so much of the limit at most, together: there may be any number of them. */
-const STRANGERS_SHARE = 1 / 4
 
 export interface TransfersOptions {
   protocol: string
   /** Nothing waits longer for the bytes behind one hash. */
   fetchMs: number
-  /** Bytes an hour, up and down each, 0 for no limit. Read on each use. */
-  mostPerHour: () => number
   /** The node stops. */
   signal: AbortSignal
 }
 
 export interface TransferParts extends FillParts {
-  /** True for peers on this machine or this local network, whose bytes no limit counts. */
-  isNear(peer: string): boolean
-  /** Members of a private swarm, and peers that the user vouches for. Default: all peers alike. */
-  isTrusted?(peer: string): boolean
+  /** Shared with all other transfers. */
+  limits: TransferLimits
   /** The peer answered with something other than what was asked for. */
   onLie(peer: string): void
 }
@@ -50,12 +42,10 @@ export interface Transfers {
 }
 
 export function createTransfers(
-  { protocol, fetchMs, mostPerHour, signal }: TransfersOptions,
+  { protocol, fetchMs, signal }: TransfersOptions,
   parts: TransferParts,
 ): Transfers {
-  const { clock, log, isTrusted = () => true } = parts
-  const takeIn = createHourlyBytes({ most: mostPerHour }, { clock }).take
-  const takeOut = createOutLimit({ mostPerHour, isTrusted }, parts)
+  const { clock, log, limits } = parts
   const bytes = { in: 0, out: 0 }
   let held = 0
 
@@ -75,10 +65,10 @@ export function createTransfers(
     *send(whole, from, peer) {
       let at = from * HEAD_CHUNK_BYTES
       if (at >= whole.length) return false
-      const giveBack = takeOut(whole.length - at, peer)
+      const giveBack = limits.takeOut(whole.length - at, peer)
       if (!giveBack) {
         // Strangers could raise the count as they like.
-        if (isTrusted(peer)) held++
+        if (limits.isTrusted(peer)) held++
         return false
       }
       try {
@@ -95,7 +85,7 @@ export function createTransfers(
     },
 
     async fetch(peer, { hash, size, question, onHeld }, onProgress) {
-      const giveBack = parts.isNear(peer) ? NOTHING : takeIn(size)
+      const giveBack = limits.takeIn(size, peer)
       if (!giveBack) {
         held++
         onHeld?.()
@@ -122,29 +112,5 @@ export function createTransfers(
         giveBack(size - whole.at)
       }
     },
-  }
-}
-
-/** Gives what takes bytes for a peer, as an HourlyBytes does. */
-function createOutLimit(
-  { mostPerHour, isTrusted }: Pick<TransfersOptions, 'mostPerHour'> & { isTrusted(peer: string): boolean },
-  { clock, isNear }: Pick<TransferParts, 'clock' | 'isNear'>,
-): (bytes: number, peer: string) => ((unused: number) => void) | undefined {
-  const all = createHourlyBytes({ most: mostPerHour }, { clock })
-  const strangers = createHourlyBytes({ most: () => STRANGERS_SHARE * mostPerHour() }, { clock })
-  return (bytes, peer) => {
-    if (isNear(peer)) return NOTHING
-    if (isTrusted(peer)) return all.take(bytes)
-    const giveStrangers = strangers.take(bytes)
-    if (!giveStrangers) return undefined
-    const giveAll = all.take(bytes)
-    if (!giveAll) {
-      giveStrangers(bytes)
-      return undefined
-    }
-    return (unused) => {
-      giveStrangers(unused)
-      giveAll(unused)
-    }
   }
 }

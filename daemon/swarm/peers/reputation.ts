@@ -44,7 +44,7 @@ export class Reputation {
   offend(peer: string, offence: Offence, times = 1): void {
     const now = this.clock.now()
     const entry = this.entry(peer)
-    if (entry.until > now) return
+    if (isCutAt(entry, now)) return
     entry.score -= OFFENCES[offence] * times
     if (entry.score > CUT_AT) return
     if (now - entry.until > DAY_MS) entry.cuts = 0
@@ -58,7 +58,7 @@ export class Reputation {
   /** True while the peer may not connect. */
   isCut(peer: string): boolean {
     const entry = this.entries.get(peer)
-    return entry !== undefined && entry.until > this.clock.now()
+    return entry !== undefined && isCutAt(entry, this.clock.now())
   }
 
   /** True if its groups are ignored, whoever forwards them. */
@@ -112,12 +112,17 @@ export class Reputation {
   /** Evicts an entry that is not cut off if possible: a crowd of new identities must not free an offender. */
   private forgetOne(now: number): void {
     for (const [id, entry] of this.entries) {
-      if (entry.until > now) continue
+      if (isCutAt(entry, now)) continue
       this.entries.delete(id)
       return
     }
     this.entries.delete(this.entries.keys().next().value!)
   }
+}
+
+/** An end that is farther away than any cut-off lasts was set by a clock that was ahead. */
+function isCutAt({ until }: Entry, now: number): boolean {
+  return until > now && until <= now + DAY_MS
 }
 
 function decayed({ score, at }: Entry, now: number): number {

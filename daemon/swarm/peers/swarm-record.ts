@@ -2,7 +2,7 @@
 // forgives offences nor admits replays; when a group was last admitted, so that the node can ask for what it missed;
 // and until when this process may have admitted groups, so that a crash does not refill quotas. The times are saved
 // every 15 seconds while groups are admitted, and ever less often otherwise. The rest is saved every five minutes if it
-// has changed, when a peer is cut off, and on stop.
+// has changed, within 15 seconds after a peer is cut off, and on stop.
 
 import { type Datastore, Key } from 'interface-datastore'
 import type { SeenSet } from '../admission/seen.ts'
@@ -40,6 +40,12 @@ export class SwarmRecord {
   private readonly parts: SwarmRecordParts
   private cancel: (() => void) | undefined
   private ticks = 0
+  /** The next tick saves all. */
+  private isDue = false
+  private isStopped = false
+  private running = Promise.resolve()
+  /** The save that begins once `running` ends. */
+  private waiting: Promise<void> | undefined
   /** The text as last saved. */
   private saved = ''
   private times: Times = {}
@@ -63,10 +69,26 @@ export class SwarmRecord {
 
   async stop(): Promise<void> {
     this.cancel?.()
-    await this.save({ isLast: true })
+    this.isStopped = true
+    await this.save()
   }
 
-  async save({ isLast = false } = {}): Promise<void> {
+  /** Saves with the next tick. For what strangers can cause many times a second. */
+  saveSoon(): void {
+    this.isDue = true
+  }
+
+  /** One save runs at a time and one waits. The one that waits saves for all who ask before it begins. */
+  save(): Promise<void> {
+    this.waiting ??= this.running = this.running.then(() => {
+      this.waiting = undefined
+      return this.write()
+    })
+    return this.waiting
+  }
+
+  private async write(): Promise<void> {
+    this.isDue = false
     const { datastore, reputation, seenContent, log } = this.parts
     if (!datastore) return
     try {
@@ -75,7 +97,7 @@ export class SwarmRecord {
       const text = JSON.stringify(saved)
       if (text !== this.saved) await datastore.put(KEY, new TextEncoder().encode(text))
       this.saved = text
-      await this.saveTimes({ isLast })
+      await this.saveTimes()
     } catch (error) {
       log('warn', 'the reputation of peers cannot be saved', { error: String(error) })
     }
@@ -84,12 +106,12 @@ export class SwarmRecord {
   private loop(): void {
     this.cancel = this.parts.clock.after(TIMES_MS, () => {
       this.ticks++
-      void (this.ticks % SAVE_EVERY === 0 ? this.save() : this.saveTimes())
+      void (this.isDue || this.ticks % SAVE_EVERY === 0 ? this.save() : this.saveTimes())
       this.loop()
     })
   }
 
-  private async saveTimes({ isLast = false } = {}): Promise<void> {
+  private async saveTimes(): Promise<void> {
     const { datastore, validator, clock, log } = this.parts
     if (!datastore) return
     const now = clock.now()
@@ -97,13 +119,13 @@ export class SwarmRecord {
     const isNew = heard !== this.times.heard
     if (isNew) this.busyAt = now
     const { until = 0 } = this.times
-    if (!isLast && !isNew && until - now >= 2 * TIMES_MS) return
+    if (!this.isStopped && !isNew && until - now >= 2 * TIMES_MS) return
     const ahead = Math.max(2 * TIMES_MS, Math.min(now - this.busyAt, MAX_AHEAD_MS))
     // The margin allows for a late save. No peer can cause a clean stop, so quotas may start full after one, and the
     // node can fetch what it misses meanwhile.
     const times: Times = {
       ...(heard !== undefined && { heard }),
-      ...(!isLast && { until: now + ahead }),
+      ...(!this.isStopped && { until: now + ahead }),
     }
     try {
       await datastore.put(TIMES_KEY, new TextEncoder().encode(JSON.stringify(times)))

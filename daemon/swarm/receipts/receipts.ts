@@ -65,15 +65,11 @@ export interface Receipts {
   readonly bytes: { in: number; out: number }
 }
 
-/** `mostPerHour`: bytes behind receipts an hour, up and down each, 0 for no limit. */
-export function createReceipts(
-  { mostPerHour = () => 0 }: { mostPerHour?: (() => number) | undefined },
-  parts: HeadsParts,
-): Receipts {
+export function createReceipts(_options: object, parts: HeadsParts): Receipts {
   const { requests, identity, clock } = parts
   const asked = new Quota({ rate: REQUESTS }, { clock })
   const stopped = new AbortController()
-  const options = { protocol: RECEIPT_PROTOCOL, fetchMs: FETCH_MS, mostPerHour, signal: stopped.signal }
+  const options = { protocol: RECEIPT_PROTOCOL, fetchMs: FETCH_MS, signal: stopped.signal }
   const transfers = createTransfers(options, parts)
   let source: ReceiptSource | undefined
   let proofs: ReceiptSource['bytes'] | undefined

@@ -17,7 +17,8 @@ interface CheckpointSettings {
 }
 
 interface CheckpointSchedule {
-  isDue(version: number): boolean
+  /** `isChanged`: the weights are not those of the last save. An average changes them without a new version. */
+  isDue(version: number, isChanged?: boolean): boolean
   /**
    * Runs a save, scheduled or requested, and restarts the interval. A failed save restarts it as well, so
    * that a full disk is not retried at every step.
@@ -39,9 +40,9 @@ export function createCheckpointSchedule(
   let tookMs: number | undefined
 
   return {
-    isDue(version) {
+    isDue(version, isChanged = false) {
       const { everySteps, everySeconds } = options.settings()
-      if (version === last) return false
+      if (version === last && !isChanged) return false
       if (Math.floor(version / everySteps) !== Math.floor(last / everySteps)) return true
       if (everySeconds === 0) return false
       const pause =

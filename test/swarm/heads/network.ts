@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { createHeads, type OwnHead } from '../../../daemon/swarm/heads/heads.ts'
+import { createTransferLimits } from '../../../daemon/swarm/heads/transfer-limits.ts'
 import type { Answer, Requests } from '../../../daemon/swarm/libp2p/streams.ts'
 import { decodeHead, type Head, openFrame } from '../../../protocol/wire/index.ts'
 import { freshIdentity } from '../groups.ts'
@@ -90,12 +91,12 @@ export async function startOne({
     },
   }
   const heads = createHeads(
-    { mostPerHour },
+    {},
     {
       ...{ requests, identity, clock, log: () => {} },
       isBehind: () => state.isBehind,
       isMuted: (peer) => state.muted.has(peer),
-      ...{ isNear, isTrusted },
+      limits: createTransferLimits({ mostPerHour }, { clock, isNear, isTrusted }),
       onLie: (peer) => state.lies.push(peer),
     },
   )

@@ -1,6 +1,7 @@
 // Receipts and what is behind them, between two nodes without a network.
 
 import { describe, expect, test } from 'vitest'
+import { createTransferLimits } from '../../../daemon/swarm/heads/transfer-limits.ts'
 import type { Answer, Requests } from '../../../daemon/swarm/libp2p/streams.ts'
 import { createReceipts, type ReceiptSource } from '../../../daemon/swarm/receipts/receipts.ts'
 import { encodeReceipt } from '../../../protocol/wire/index.ts'
@@ -34,10 +35,11 @@ async function two({ mostPerHour = 0, answers = (messages) => passOn(messages) }
   }
   const open = (identity: typeof author, isMuted: () => boolean) =>
     createReceipts(
-      { mostPerHour: () => mostPerHour },
+      {},
       {
         ...{ requests, identity, clock, log() {} },
-        ...{ isBehind: () => false, isMuted, isNear: () => false, onLie: (peer) => void lies.push(peer) },
+        limits: createTransferLimits({ mostPerHour: () => mostPerHour }, { clock, isTrusted: () => true }),
+        ...{ isBehind: () => false, isMuted, onLie: (peer) => void lies.push(peer) },
       },
     )
   const telling = open(author, () => state.isMuted)

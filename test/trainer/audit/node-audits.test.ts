@@ -192,6 +192,14 @@ describe('a head', () => {
     expect(readReceipt(audits.receipt()!).head!.lost).toBeDefined()
   })
 
+  test('that cannot be recorded costs no exchange, and is told', async () => {
+    const { audits, state, disk } = play()
+    disk.capacity = 0
+    const weights = toVector(layout, state.weights)
+    await audits.made({ bytes: ofHeads().make({ version: 0, weights, at: 0 }), weights })
+    expect(state.lines).toHaveLength(1)
+  })
+
   test('of other weights is not in the receipt', async () => {
     const { audits, state, step } = play()
     await step()
