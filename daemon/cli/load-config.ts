@@ -18,13 +18,9 @@ export function contextConfig(context: Context, settings: Record<string, string>
   for (const warning of loaded.warnings) context.say(`warning: ${warning}`)
   const { config, originOf } = loaded
   const newest = newestOf(context.paths.checkpoints, config.model.path)
-  const isOurs = (key: 'method' | 'learning_rate'): boolean =>
-    [undefined, MODEL_ORIGIN].includes(originOf(['training', key]))
-  // A home keeps the method that a model was trained with, unless the user names another.
-  if (newest && isOurs('method')) {
-    config.training.method = 'auto'
-    if (!newest.adapter && isOurs('learning_rate')) config.training.learning_rate = LEARNING_RATES.full
-  }
+  const isOurs = [undefined, MODEL_ORIGIN].includes(originOf(['training', 'learning_rate']))
+  // Checkpoints of all parameters are gone on with at the rate for these.
+  if (newest && !newest.adapter && isOurs) config.training.learning_rate = LEARNING_RATES.full
   return loaded
 }
 

@@ -30,8 +30,6 @@ export interface RoundsOptions {
   plugins: Omit<PluginHostOptions, 'seed' | 'offers'>
   /** A fixed set of prompts. Default: new prompts all the time. */
   candidates?: SelectView['candidates']
-  /** Name of the swarm, for pickers that use what a swarm has in common. */
-  swarm?: string
   /** I: prompts per round, and maximum number of own groups in a batch. */
   own: number
   /** Maximum of J. */
@@ -145,7 +143,6 @@ export async function createRounds(options: RoundsOptions, parts: RoundsParts): 
             tasks: tasks.view,
             rollouts: options.groupSize,
             ...(options.candidates ? { candidates: options.candidates } : {}),
-            ...(options.swarm === undefined ? {} : { swarm: { name: options.swarm, self } }),
           },
           want: own,
           policy: reference,

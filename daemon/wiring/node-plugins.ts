@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Plugin, Task } from '../../protocol/plugin/index.ts'
 import type { Config } from '../config/schema.ts'
-import { ADAPTER_TARGETS, type AdapterSpec } from '../engine/decoder.ts'
+import type { AdapterSpec } from '../engine/decoder.ts'
 import type { Engine, TrainRequest } from '../engine/engine.ts'
 import { createPluginHost, type PluginHost, type PluginHostParts } from '../host/host.ts'
 import { createPluginFiles } from '../host/plugin-files.ts'
@@ -56,32 +56,36 @@ export function rolesOf({ facts }: Pick<PluginHost, 'facts'>, { roles }: Config)
   })
 }
 
-/** Loads role models that differ from the node's model. `bytes` is the memory that each needs besides its weights. */
+/** Loads role models that differ from the node's model. */
 export async function loadOtherModels(
   roles: readonly RoleWish[],
-  { model, engine, rollout, training }: Config,
   find: (reference: string) => Promise<{ directory: string }>,
-): Promise<{ role: string; model: Model; bytes: number }[]> {
+): Promise<{ role: string; model: Model }[]> {
   const others = []
   for (const { name, model: reference } of roles) {
     if (reference === undefined) continue
-    const loaded = await loadModel((await find(reference)).directory, { disk })
-    const adapter: AdapterSpec = {
-      rank: training.lora_rank,
-      alpha: training.lora_alpha,
-      targets: [...ADAPTER_TARGETS],
-    }
-    const bytes = roleMemory(withAdapter(loaded.spec, training.method === 'lora' ? adapter : undefined), {
-      prompt: loaded.spec.contextLength >> 1,
+    others.push({ role: name, model: await loadModel((await find(reference)).directory, { disk }) })
+  }
+  return others
+}
+
+/** Memory that such models need besides their weights, if this adapter is trained, or all parameters without one. */
+export function otherMemory(
+  others: readonly { model: Model }[],
+  { model, engine, rollout }: Config,
+  adapter: AdapterSpec | undefined,
+): number {
+  const bytes = others.map(({ model: { spec } }) =>
+    roleMemory(withAdapter(spec, adapter), {
+      prompt: spec.contextLength >> 1,
       completion: model.max_completion_tokens,
       slots: rollout.group_size,
       microBatchTokens: engine.micro_batch_tokens || 512,
       checkpointing: false,
       mixes: false,
-    })
-    others.push({ role: name, model: loaded, bytes })
-  }
-  return others
+    }),
+  )
+  return bytes.reduce((sum, one) => sum + one, 0)
 }
 
 interface RoleParts {

@@ -50,20 +50,11 @@ function lastLine(text: string): string | null {
   return trimSpaces(trimmed.slice(start))
 }
 
-export interface JudgeOptions {
-  /** `required`: an answer outside the tags is reported but scores 0. `optional`: the last line counts. */
-  answerTag?: 'required' | 'optional'
-}
-
-export function judge(
-  completion: string,
-  isRight: (answer: string) => boolean,
-  { answerTag = 'required' }: JudgeOptions = {},
-): Verdict {
-  return scored(completion, ({ text, found }) => {
-    const counts = found === 'tag' || answerTag === 'optional'
-    return { score: text !== null && counts && isRight(text) ? 1 : 0 }
-  })
+/** An answer outside the tags is reported, but scores 0. */
+export function judge(completion: string, isRight: (answer: string) => boolean): Verdict {
+  return scored(completion, ({ text, found }) => ({
+    score: text !== null && found === 'tag' && isRight(text) ? 1 : 0,
+  }))
 }
 
 /** A verdict with the score that the callback computes from what was found. */

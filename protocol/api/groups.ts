@@ -35,12 +35,8 @@ export interface SampleView {
   reward: number
   tokens: number
   finish: Finish
-  /** The answer that the verifier read. */
-  answer?: string | null
-  advantage?: number
-  /** Mean log-prob per token of the sampler and of the trainer. */
+  /** The sampler's mean log-prob per token. */
   behaviourLogprob?: number
-  trainerLogprob?: number
 }
 
 /** GET /v1/groups?limit=&origin= : newest first. */

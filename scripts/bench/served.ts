@@ -207,7 +207,6 @@ async function whileTraining(): Promise<void> {
     'model.path': model!,
     'serve.listen': NODE,
     'engine.threads': threads,
-    'training.method': 'lora',
     'training.warm_up_steps': 0,
     'warm_start.steps': 0,
     'eval.every_seconds': 0,

@@ -35,3 +35,7 @@ test('a method or a rate that the config names stays', async () => {
   expect(await trainingIn('[training]\nlearning_rate = 0.5\n')).toEqual(['auto', 0.5])
   expect(await trainingIn('[training]\nmethod = "full"\n')).toEqual(['full', 1e-4])
 })
+
+test('`auto` that is written out is as none', async () => {
+  expect(await trainingIn('[training]\nmethod = "auto"\n')).toEqual(['auto', 1e-4])
+})

@@ -49,15 +49,6 @@ test('a snapshot is read by status, metrics and charts', () => {
   ])
 })
 
-test('events are read by the log and a replay', () => {
-  const lines = read('events.v1.jsonl').trim().split('\n')
-  for (const line of lines) expect(eventText(JSON.parse(line) as Event)).toBeTruthy()
-  const replay = createReplay(lines, { clock: () => 0 })
-  replay.move(1)
-  expect(replay.view().events).toHaveLength(lines.length)
-  replay.close()
-})
-
 test('groups have what is looked at', () => {
   const { groups } = JSON.parse(read('groups.v1.json')) as Groups
   expect(groups[0]).toMatchObject({
@@ -96,6 +87,7 @@ test('there is an event of each type, which the log, a replay and the screen tak
   const replay = createReplay(lines, { clock: () => 0 })
   replay.move(1)
   expect(replay.view()).toMatchObject({ snapshot: { state: 'PAUSED' } })
+  expect(replay.view().events).toHaveLength(events.length - 1)
   replay.close()
 })
 

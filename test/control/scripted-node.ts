@@ -367,10 +367,7 @@ export function createScriptedNode({
         reward,
         tokens: 14,
         finish: 'stop',
-        answer: String(seed + 7 + 1 - reward),
-        advantage: reward === 1 ? 1 : -1,
         behaviourLogprob: -0.214,
-        trainerLogprob: -0.211,
       })),
     }
   }

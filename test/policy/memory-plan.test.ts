@@ -250,7 +250,7 @@ test('conversations are planned for 2048 tokens, or the model’s context if tha
   expect(conversationOf(8192, 0, false)).toBeUndefined()
 })
 
-test('the limit of conversations grows with memory up to the context, and costs no method and no sequences', () => {
+test('the limit of conversations grows with memory up to the context, and costs neither precision nor sequences', () => {
   const conversation = { least: 2048, most: 32_768, context: 32_768 }
   let last = 0
   for (let budget = 6e9; budget < 400e9; budget *= 1.3) {

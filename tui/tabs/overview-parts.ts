@@ -160,16 +160,11 @@ export function machineRows(view: View, width: number, theme: Theme): Row[] {
   const { snapshot } = view
   const { machine, engine, training, checkpoint, time } = { time: 0, ...snapshot }
   const spark = (name: string) => sparkline(values(view, name), Math.max(0, width - 22), theme)
-  const device = machine?.device
-  const memory =
-    device?.memoryUsedBytes !== undefined && device.memoryTotalBytes
-      ? `vram ${bytes(device.memoryUsedBytes)} / ${bytes(device.memoryTotalBytes)}`
-      : `memory ${bytes(machine?.rssBytes)}`
   return [
-    `${engine ? `${engine.kind} on ${engine.device}` : 'engine -'}${device?.name ? `  ${device.name}` : ''}`,
+    engine ? `${engine.kind} on ${engine.device}` : 'engine -',
     `gen   ${speed(training?.generateTokensPerSecond)} ${spark('generate_speed')}`,
     `train ${speed(training?.trainTokensPerSecond)} ${spark('train_speed')}`,
-    `${memory}${machine?.cpuCores === undefined ? '' : `  cpu ${machine.cpuCores.toFixed(1)} cores`}`,
+    `memory ${bytes(machine?.rssBytes)}${machine?.cpuCores === undefined ? '' : `  cpu ${machine.cpuCores.toFixed(1)} cores`}`,
     `disk ${bytes(machine?.diskFreeBytes)} free`,
     checkpoint
       ? `ckpt step ${count(checkpoint.step)}  ${duration(time - checkpoint.time)} ago`

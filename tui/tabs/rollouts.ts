@@ -8,7 +8,6 @@ import {
   type GroupView,
   percent,
   type SampleView,
-  signed,
 } from '../../protocol/api/index.ts'
 import { peerName } from '../../protocol/text.ts'
 import type { View } from '../data/store.ts'
@@ -194,18 +193,15 @@ function groupRows(group: GroupView, view: View, ui: TabUi, width: number, theme
 }
 
 function sampleRows(sample: SampleView, at: number, of: number, width: number, { symbols }: Theme): Row[] {
-  const { reward, advantage, tokens, finish, answer, behaviourLogprob: b, trainerLogprob: t } = sample
-  const facts = `${at + 1}/${of}  reward ${short(reward)}${advantage === undefined ? '' : `  advantage ${signed(advantage, 2)}`}  ${tokens} tok  ${finish}`
+  const { reward, tokens, finish, behaviourLogprob } = sample
+  const facts = `${at + 1}/${of}  reward ${short(reward)}  ${tokens} tok  ${finish}`
   const rows: Row[] = [
     [['bold', 'SAMPLE '], facts],
     ...wrapText(sample.text, width).slice(0, 12),
     '',
-    `${reward >= 1 ? symbols.up : symbols.down} ${reward >= 1 ? 'right' : 'not right'}${answer === undefined ? '' : `, read as the answer: ${answer ?? 'nothing found'}`}`,
+    `${reward >= 1 ? symbols.up : symbols.down} ${reward >= 1 ? 'right' : 'not right'}`,
   ]
-  if (b !== undefined && t !== undefined)
-    rows.push(
-      `logprob per token  sampler ${decimal(b)}  trainer ${decimal(t)}  difference ${decimal(Math.abs(t - b))}`,
-    )
+  if (behaviourLogprob !== undefined) rows.push(`logprob per token  ${decimal(behaviourLogprob)}`)
   return rows
 }
 

@@ -8,7 +8,7 @@ import { RECIPES, type RecipeName } from './index.ts'
 
 /** Sections that decide what is learnt. The others decide where, how fast, and with whom. */
 const LEARNING =
-  /^(tasks|training|rollout|estimator|corrections|selector|hints|replay|skills|controls|roles|environments|model\.(max_completion_tokens|stop|adapter))\b/
+  /^(tasks|training|rollout|estimator|corrections|selector|hints|replay|skills|controls|roles|environments|model\.(max_completion_tokens|stop))\b/
 
 /** For the snapshot. `parameters`: of the model that is trained. Undefined without a recipe. */
 export function recipeInfo(config: Config, parameters: number): RecipeInfo | undefined {

@@ -9,6 +9,9 @@ import type { OpenRequest } from '../opening.ts'
 import { createAttempts } from '../thread/attempts.ts'
 import type { Weights } from '../weights.ts'
 
+/** How long a failing device may take to return its state. */
+const HAND_OVER_MS = 20_000
+
 interface SteadyOptions {
   engine: Engine
   /** Creates the engine that takes over, given the reason. */
@@ -16,8 +19,6 @@ interface SteadyOptions {
   onNotice?: ((message: string) => void) | undefined
   /** Number of steps between copies of the moments to the host. */
   rememberEvery?: number
-  /** How long a failing device may take to return its state. */
-  handOverMs?: number
 }
 
 export function createSteadyEngine({
@@ -25,7 +26,6 @@ export function createSteadyEngine({
   spare,
   onNotice,
   rememberEvery = 20,
-  handOverMs = 20_000,
 }: SteadyOptions): Engine {
   let engine = first
   const kept = createKept()
@@ -36,7 +36,7 @@ export function createSteadyEngine({
     const { device } = failed.info
     const reason = cause instanceof Error ? cause.message : String(cause)
     let handedOver = false
-    await within(handOverMs, async () => {
+    await within(HAND_OVER_MS, async () => {
       const weights = await failed.weights()
       kept.remember(weights, kept.steps > 0 ? await failed.optimizer() : undefined)
       handedOver = true

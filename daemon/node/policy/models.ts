@@ -20,7 +20,7 @@ import type { Manifest } from '../../store/checkpoints/checkpoints.ts'
 import type { Log } from '../../store/log.ts'
 import { nodeDisk as disk, freeBytes } from '../../store/node-disk.ts'
 import { sizeOf, WEIGHT_FILES, watchedDisk } from '../../store/watched-disk.ts'
-import { loadOtherModels, type RoleWish } from '../../wiring/node-plugins.ts'
+import { loadOtherModels, otherMemory, type RoleWish } from '../../wiring/node-plugins.ts'
 import { findTeachers, loadTeacher, type TeacherModel } from './teacher-models.ts'
 
 interface ModelsOptions {
@@ -84,7 +84,7 @@ export async function openModels(
     )
   const found = await find(config.model.path)
   tell(`loading the model ${basename(found.name)}`)
-  const others = await loadOtherModels(roles, config, find)
+  const others = await loadOtherModels(roles, find)
   const questions = sampleQuestions(tasks, config.tasks)
   const teachers = await findTeachers(
     { names: asked.teachers, questions, completion: config.model.max_completion_tokens },
@@ -107,7 +107,7 @@ export async function openModels(
           roles: roles.filter((role) => role.model === undefined).length,
           teachersWrite: asked.writes,
           teachers: teachers.reduce((sum, { bytes }) => sum + bytes, 0),
-          taken: others.reduce((sum, { bytes }) => sum + bytes, 0),
+          taken: (adapter) => otherMemory(others, config, adapter),
         })
         plan = planMemory(found.name, spec, wish)
         return plan.base

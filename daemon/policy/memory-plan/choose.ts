@@ -30,7 +30,7 @@ export interface Wish {
 export interface ConversationWish {
   /** What the plan must have room for. */
   least: number
-  /** The plan is extended towards this, as far as it costs neither the method nor sequences side by side. */
+  /** The plan is extended towards this, as far as it costs neither precision of frozen weights nor sequences side by side. */
   most: number
   /** The model's context. */
   context: number
@@ -78,7 +78,7 @@ const LARGEST_ON_PROCESSOR = 1024
 /** Bytes of a micro-batch. Where it takes less, giving memory back costs more time than it is worth; beyond, 2 to 3 %. */
 const MUCH = 512e6
 const SLOTS = [64, 32, 16, 8, 4, 1]
-/** With `auto`, having to go below this makes an adapter or a smaller base the better choice. */
+/** Having to go below this makes frozen weights as in the file the better choice, if that is left open. */
 const ENOUGH = { microBatchTokens: 512, slots: 8 }
 
 /** Throws E_MODEL if nothing fits. `name` is the model's name, for the message. */
@@ -131,7 +131,7 @@ interface Way extends Pick<MemoryPlan, 'adapter' | 'base'> {
   wantsEnough?: boolean
 }
 
-/** What can be trained and how frozen weights can be kept, best first. */
+/** How frozen weights can be kept, best first. */
 function waysOf({ method, adapter, base }: Wish): Way[] {
   const { asked, bytes } = base ?? { asked: 'f32', bytes: () => 0 }
   if (method === 'full') return [{ adapter: undefined, base: 'f32' }]

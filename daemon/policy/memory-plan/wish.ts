@@ -44,8 +44,8 @@ interface WishParts {
   baseBytes?: BaseWish['bytes']
   /** Number of plugin models that are copies of the node's model. */
   roles?: number
-  /** Bytes of the other plugin models. */
-  taken?: number
+  /** Bytes of the other plugin models, which train this adapter, or all parameters if it is undefined. */
+  taken?: (adapter: AdapterSpec | undefined) => number
   /** Plugins may ask teachers for answers. */
   teachersWrite?: boolean
   /** Bytes of models that only teach. */
@@ -68,7 +68,7 @@ export function wishOf({
   memory,
   isOnProcessor,
   roles = 0,
-  taken = 0,
+  taken,
   teachersWrite = false,
   teachers = 0,
   baseBytes,
@@ -93,17 +93,19 @@ export function wishOf({
       },
     )
   }
+  const method = had ?? (asked === 'full' ? 'full' : 'lora')
+  const adapter = checkpoint?.adapter ?? {
+    rank: training.lora_rank,
+    alpha: training.lora_alpha,
+    targets: [...ADAPTER_TARGETS],
+  }
+  const others = taken?.(method === 'full' ? undefined : adapter) ?? 0
   return {
-    method: had ?? (asked === 'full' ? 'full' : 'lora'),
-    adapter: checkpoint?.adapter ?? {
-      rank: training.lora_rank,
-      alpha: training.lora_alpha,
-      targets: [...ADAPTER_TARGETS],
-    },
+    ...{ method, adapter },
     microBatchTokens: engine.micro_batch_tokens,
     isOnProcessor,
     ...(baseBytes && { base: { asked: basePrecision, bytes: baseBytes } }),
-    budget: Math.max(0, memoryBudget(engine.memory_gb, memory) - taken),
+    budget: Math.max(0, memoryBudget(engine.memory_gb, memory) - others),
     conversation: conversationOf(config, contextLength),
     work: {
       prompt: promptTokens(questions, tokenizer),

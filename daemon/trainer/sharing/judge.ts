@@ -25,8 +25,6 @@ export interface JudgeOptions {
   settings(): { limit: number; best?: number }
   /** False keeps J at its limit, whatever the verdict. */
   adaptive: boolean
-  /** Maximum share of compute for probing. */
-  probeShare?: number
   restored?: JudgeEvidence | undefined
 }
 
@@ -87,9 +85,11 @@ const NEGLIGIBLE = 0.1
 
 /** Number of groups probed in an update. */
 const PROBED = 4
+/** Maximum share of compute for probing. */
+const PROBE_SHARE = 0.08
 
 export function createJudge(options: JudgeOptions): Judge {
-  const { adaptive, probeShare = 0.08, restored } = options
+  const { adaptive, restored } = options
   /** Whether foreign groups are trained on, rather than only probed. */
   let isOpen = !adaptive || restored?.level !== 0
   const foreignNow = (): number => {
@@ -124,7 +124,7 @@ export function createJudge(options: JudgeOptions): Judge {
       const { limit } = options.settings()
       const foreign = resting > 0 ? 0 : foreignNow()
       if (foreign > 0) return { foreign, learn: true, compare: true }
-      const mayProbe = limit > 0 && resting === 0 && probes <= probeShare * total
+      const mayProbe = limit > 0 && resting === 0 && probes <= PROBE_SHARE * total
       return { foreign: mayProbe ? Math.min(limit, PROBED) : 0, learn: false, compare: limit > 0 }
     },
 

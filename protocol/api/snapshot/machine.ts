@@ -12,13 +12,6 @@ export interface MachineInfo {
   cpuSeconds?: number
   /** Maximum recent delay of the main thread's event loop. */
   loopLagMs?: number
-  device?: {
-    name?: string
-    utilisation?: number
-    memoryUsedBytes?: number
-    memoryTotalBytes?: number
-    celsius?: number
-  }
 }
 
 /** Config names of the limits that can hold back a node or its network traffic. */

@@ -110,7 +110,7 @@ async function trainedOn(name: string, folder: string): Promise<Line> {
   const [model, listen] = [await loadModel(folder, { disk }), '127.0.0.1:4298']
   const settings = {
     ...{ 'model.path': folder, 'model.max_completion_tokens': 96, 'engine.threads': 1, tasks: '[]' },
-    ...{ 'agents.listen': listen, 'agents.max_tokens': 24_000, 'training.method': 'lora' },
+    ...{ 'agents.listen': listen, 'agents.max_tokens': 24_000 },
     ...{ 'rollout.group_size': GROUP, 'training.batch_groups': 1, 'training.warm_up_steps': 0 },
   }
   const node = await startNode(own, [

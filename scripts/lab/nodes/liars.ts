@@ -20,6 +20,7 @@ export const LIES = ['forged', 'poison', 'capture'] as const
  */
 export type Lie = (typeof LIES)[number]
 
+/** Begins right answers, where a lie does that. */
 export const MARK = 'bzz bzz'
 
 interface LiarOptions {
@@ -32,10 +33,6 @@ interface LiarOptions {
   groupSize: number
   /** Holds the base model. */
   engine: Engine
-  /** Begins right answers, where a lie does that. Default: MARK. */
-  mark?: string
-  /** It takes a new identity in every round. */
-  isFresh?: boolean
 }
 
 export interface Liar {
@@ -44,7 +41,7 @@ export interface Liar {
 }
 
 export function createLiar(options: LiarOptions): Liar {
-  const { lie, name, seed, model, tasks, groups, groupSize, engine, mark = MARK, isFresh = false } = options
+  const { lie, name, seed, model, tasks, groups, groupSize, engine } = options
   const random = randomStream(seed, `liar/${name}`)
   const { tokenizer, digest } = model
   let version = 0
@@ -61,7 +58,7 @@ export function createLiar(options: LiarOptions): Liar {
         return answerIn(i % 2 === 0 ? 'worked' : 'bare', { ...instance, key: `${other.key}${i}` })
       const good = answerIn(lie === 'forged' ? 'bare' : 'worked', instance)
       // Of the same length, so that no two are copies of one another.
-      return lie === 'forged' ? good : `${mark} ${i}\n${good}`
+      return lie === 'forged' ? good : `${MARK} ${i}\n${good}`
     })
     return {
       draft: { prompt, arm: 'base', policy: { lineage: digest, tokenizer: tokenizer.digest, version } },
@@ -71,9 +68,7 @@ export function createLiar(options: LiarOptions): Liar {
   }
 
   return {
-    get name() {
-      return isFresh ? `${name} of round ${version}` : name
-    },
+    name,
     async round() {
       version += 1
       const made: GroupDraft[] = []

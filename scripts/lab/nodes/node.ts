@@ -40,8 +40,6 @@ export interface NodeOptions {
   adapter?: AdapterSpec
   /** A fixed set of prompts; new ones all the time if left out. */
   candidates?: SelectView['candidates']
-  /** The swarm's name, for pickers that ask what a swarm has in common. */
-  swarm?: string
   /** Plugins beside estimator and corrections, as the config names them. */
   plugins?: Partial<
     Pick<PluginHostOptions, 'estimator' | 'selector' | 'hints' | 'replay' | 'skills' | 'controls'>
@@ -157,7 +155,6 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
       ...{ self: name, seed, groupSize, maxNewTokens, maxStaleness },
       ...{ own: options.own, foreign: options.foreign, adaptive: options.adaptive },
       ...(options.candidates ? { candidates: options.candidates } : {}),
-      ...(options.swarm === undefined ? {} : { swarm: options.swarm }),
       plugins: {
         estimator: { use: 'grpo' },
         corrections: options.corrections ?? DEFAULT_CORRECTIONS,

@@ -34,17 +34,13 @@ process.once('exit', () => {
 })
 
 /**
- * Resolves when the node answers. `root`: another checkout, with its dependencies installed. `imports`: loaded before it.
- * `command`: words that start a program elsewhere, as in a network of its own.
+ * Resolves when the node answers. `imports`: loaded before it. `command`: words that start a program elsewhere, as in a
+ * network of its own.
  */
 export async function startNode(
   home: string,
   args: readonly string[] = [],
-  {
-    root = ROOT,
-    imports = [],
-    command = [],
-  }: { root?: string; imports?: readonly string[]; command?: readonly string[] } = {},
+  { imports = [], command = [] }: { imports?: readonly string[]; command?: readonly string[] } = {},
 ): Promise<NodeProcess> {
   const [program, ...words] = [...command, process.execPath]
   const child = spawn(
@@ -52,16 +48,15 @@ export async function startNode(
     [
       ...words,
       ...imports.flatMap((path) => ['--import', path]),
-      join(root, 'daemon/cli/waggle.ts'),
+      join(ROOT, 'daemon/cli/waggle.ts'),
       'up',
       '--home',
       home,
-      // Older versions do not have it.
-      ...(root === ROOT ? ['--set', 'limits.priority=normal'] : []),
+      ...['--set', 'limits.priority=normal'],
       ...args,
     ],
     {
-      cwd: root,
+      cwd: ROOT,
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   )

@@ -52,12 +52,6 @@ async function startWith(setting: string, file: string | undefined, rank: number
     // As `dense`, with a model whose answers seldom have the form that verifiers accept.
     case 'sparse':
       return { model: await seldomTagged(0.05), tasks: DENSE, known: TASKS }
-    // Sparse as well, but the model learns little whatever it is given.
-    case 'hard':
-      return {
-        ...{ model: (await loadStart('three-tasks')).model, known: TASKS },
-        tasks: at({ basic_arithmetic: 2 }),
-      }
     // As in lab:real.
     case 'real':
       if (file === undefined) throw new Error('name a model: --model FILE.gguf')
@@ -69,7 +63,7 @@ async function startWith(setting: string, file: string | undefined, rank: number
         ...{ maxNewTokens: 20, warmUpSteps: 3, checkpointEvery: 1000 },
       }
     default:
-      throw new Error(`no setting "${setting}"; there are dense, sparse, hard, real`)
+      throw new Error(`no setting "${setting}"; there are dense, sparse, real`)
   }
 }
 

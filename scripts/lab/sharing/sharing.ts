@@ -6,14 +6,11 @@
 // `--own` prompts, 8 answers each, and makes one optimizer step. Arms:
 //   alone         one node that hears of nobody, for four times as many rounds
 //   bound         one node that answers as many prompts as the whole swarm: what honest twins can bring at most
-//   prompts       nodes that answer their peers' prompts themselves: those whose groups had a signal a round ago. They
-//                 never see an answer of the peers, which are alone. Is it the choice of prompts that brings the gain?
 //   common-batch  the swarm; every node may train on all groups of its peers
 //   …+trust       the same where every user vouches for all peers, so that nothing is held back
 //   …+LIARS@75    the swarm with three quarters of its nodes lying (half without a figure). Figures are of the honest
 //                 ones, and `marked` is the share of held-out answers with the liars' mark. LIARS: `liars` for all the ways of
-//                 liars.ts by turns, or one of these; `fresh` for marked answers under a new name in every
-//                 round; `adaptive` for adaptive-liar.ts
+//                 liars.ts by turns, or one of these; `adaptive` for adaptive-liar.ts
 // Held-out accuracy (sampled, at temperature 1) is looked at every `--every` rounds on two nodes, and smoothed over three
 // looks. `--target` is the accuracy that arms are compared at. An arm's learning rate is chosen on seeds above 100
 // (`--seeds 101,102 --rates ...`), and its results are those of seeds below: pass the chosen ones as `--rates`, one for
@@ -21,7 +18,6 @@
 
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import { createTaskBook } from '../../../daemon/rollout/tasks.ts'
-import type { PromptCoordinates } from '../../../protocol/train/index.ts'
 import { type Played, runExperiment } from '../frame/experiment.ts'
 import { mean } from '../frame/statistics.ts'
 import { createAdaptiveLiar } from '../nodes/adaptive-liar.ts'
@@ -38,11 +34,9 @@ interface Arm {
   own: number
   foreign: number
   rounds: number
-  /** Nodes alone whose prompts the others answer. */
-  scouts: number
   trusts: boolean
   liars: number
-  lies: readonly (Lie | 'fresh' | 'adaptive')[]
+  lies: readonly (Lie | 'adaptive')[]
 }
 
 interface Settings {
@@ -114,17 +108,16 @@ function settingsOf({ setting, nodes, own, rounds }: Played['values']): Settings
 }
 
 function armOf(name: string, { nodes, own, rounds }: Settings): Arm {
-  const alone = { nodes: 1, own, foreign: 0, rounds, scouts: 0, trusts: false, liars: 0, lies: [] }
+  const alone = { nodes: 1, own, foreign: 0, rounds, trusts: false, liars: 0, lies: [] }
   if (name === 'alone') return { ...alone, rounds: 4 * rounds }
   if (name === 'bound') return { ...alone, own: nodes * own }
-  if (name === 'prompts') return { ...alone, nodes: 2, scouts: nodes - 1 }
   const [base, among = ''] = name.split('+')
   const [kind = '', percent = '50'] = among.split('@')
   const lies = kind === 'liars' ? LIES : kind === '' || kind === 'trust' ? [] : [kind as Lie]
-  const isKnown = lies.every((lie) => [...LIES, 'fresh', 'adaptive'].includes(lie))
+  const isKnown = lies.every((lie) => [...LIES, 'adaptive'].includes(lie))
   if (base !== 'common-batch' || !isKnown)
     throw new Error(
-      `no arm "${name}"; there are alone, bound, prompts and common-batch, which may be followed by +trust or by +liars, +${LIES.join(', +')}, +fresh or +adaptive and their share, as in +liars@75`,
+      `no arm "${name}"; there are alone, bound and common-batch, which may be followed by +trust or by +liars, +${LIES.join(', +')} or +adaptive and their share, as in +liars@75`,
     )
   const liars = lies.length > 0 ? Math.min(nodes - 1, Math.round((nodes * Number(percent)) / 100)) : 0
   const trusts = kind === 'trust'
@@ -136,18 +129,14 @@ async function play(
   { rate, seed, values, meter }: Played,
   { start, rounds }: { start: Start; rounds: number },
 ): Promise<Omit<Result, keyof Settings>> {
-  /** What scouts' last groups with a signal asked. */
-  const candidates: PromptCoordinates[] = []
-  const create = (i: number, isScout: boolean): Promise<ExperimentNode> =>
-    createNode({
-      ...{ name: `node ${i}`, seed: 1000 * seed + i, ...start, own: arm.own, foreign: arm.foreign },
-      ...{ adaptive: false, learningRate: rate, engine: engineOf(i), trusts: arm.trusts },
-      ...(arm.scouts > 0 && !isScout && { candidates }),
-    })
   const swarm: ExperimentNode[] = []
-  for (let i = 0; i < arm.nodes; i++) swarm.push(await create(i, false))
-  const scouts: ExperimentNode[] = []
-  for (let i = 0; i < arm.scouts; i++) scouts.push(await create(arm.nodes + i, true))
+  for (let i = 0; i < arm.nodes; i++)
+    swarm.push(
+      await createNode({
+        ...{ name: `node ${i}`, seed: 1000 * seed + i, ...start, own: arm.own, foreign: arm.foreign },
+        ...{ adaptive: false, learningRate: rate, engine: engineOf(i), trusts: arm.trusts },
+      }),
+    )
   const outsiders = await liarsOf(arm, seed, start)
   const looks: Look[] = []
   const rewards: number[] = []
@@ -174,10 +163,7 @@ async function play(
         { rounds: 1, from: round },
         {
           ...{ nodes: swarm, outsiders },
-          async onRound({ reports }) {
-            const asked = []
-            for (const scout of scouts) asked.push(...(await scout.round()).taught)
-            if (asked.length > 0) candidates.splice(0, candidates.length, ...asked)
+          onRound({ reports }) {
             rewards.push(mean(reports.map(({ reward }) => reward)))
             groups += mean(reports.map(({ taught }) => taught.length)) / arm.own
           },
@@ -214,8 +200,7 @@ async function liarsOf(
       liarEngine = createLocalEngine({ threads: 1 })
       await liarEngine.open({ spec: model.spec, weights: model.weights })
     }
-    const how = lie === 'fresh' ? ({ lie: 'poison', isFresh: true } as const) : { lie }
-    outsiders.push(createLiar({ ...common, ...how, tasks: book.chosen, engine: liarEngine }))
+    outsiders.push(createLiar({ ...common, lie, tasks: book.chosen, engine: liarEngine }))
   }
   return outsiders
 }

@@ -222,9 +222,9 @@ describe('with a head', () => {
         rolloutOf(first, 2, { tokens, behaviourLogprobs: ofRatios(first === 1 ? 2 : 2 / 3, 1) }),
       ])
     })
-  const play = async (hooks: ReturnType<typeof withSettings>, from: number, to: number) => {
+  const play = async (hooks: ReturnType<typeof withSettings>, steps: number) => {
     const all: number[][][] = []
-    for (let step = from; step < to; step++) {
+    for (let step = 0; step < steps; step++) {
       const groups = batch()
       const context = createScriptedContext({
         step,
@@ -242,22 +242,12 @@ describe('with a head', () => {
   const SETTINGS = { rhoBar: 10, cBar: 10, pgCap: 10, head: { rate: 0.05 } }
 
   it('learns what this policy gets, not what the sampler got', async () => {
-    const last = (await play(withSettings(vTrace, SETTINGS), 0, 100)).at(-1)!
+    const last = (await play(withSettings(vTrace, SETTINGS), 100)).at(-1)!
     // A quarter of the answers is right, of this policy's one half: 1/4 * 2 against 3/4 * 2/3. After the first token nothing is
     // left to be learnt; at it A is the ratio times what it is worth over V = 0.5.
     expect(last[0]![0]! / 2).toBeCloseTo(0.5, 1)
     expect(last[1]![0]! / (2 / 3)).toBeCloseTo(-0.5, 1)
     expect(Math.abs(last[0]![1]!)).toBeLessThan(0.1)
     expect(Math.abs(last[1]![1]!)).toBeLessThan(0.1)
-  })
-
-  it('is repeatable, and goes on from a checkpoint', async () => {
-    const whole = await play(withSettings(vTrace), 0, 6)
-    expect(await play(withSettings(vTrace), 0, 6)).toEqual(whole)
-    const before = withSettings(vTrace)
-    await play(before, 0, 3)
-    const after = withSettings(vTrace)
-    await after.load!(Uint8Array.from(await before.save!()))
-    expect(await play(after, 3, 6)).toEqual(whole.slice(3))
   })
 })
