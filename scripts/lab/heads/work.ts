@@ -5,7 +5,8 @@
 //
 // Reads records of lab:heads and of lab:heads-daemons, where daemons `apart` are alone. The control of each figure is the
 // setting of a node alone at which that figure is least, as a geometric mean over the seeds, of those at which most runs
-// arrive. Both are smoothed over three looks; a run that never arrives counts at what it spent.
+// arrive. Times are compared with those of the same kind of processor alone. Both are smoothed over three looks; a run that
+// never arrives counts at what it spent.
 
 import { parseArgs } from 'node:util'
 import { costTo, type Reached, ratioOf, showRatio } from '../frame/reach.ts'
@@ -22,6 +23,7 @@ interface WorkRun {
   looks: readonly Look[]
   /** `loraRate`: of daemons that train an adapter at another rate than 1e-3. */
   settings?: { loraRate?: string; tokens?: number }
+  made?: { machine: string }
 }
 
 type Unit = (look: Look) => number | undefined
@@ -35,6 +37,10 @@ const ALL_UNITS: Record<string, Unit> = {
   'processor seconds': ({ processorSeconds }) => processorSeconds,
   'seconds by the clock': ({ clock }) => clock,
 }
+const TIMES: ReadonlySet<Unit> = new Set([
+  ALL_UNITS['processor seconds']!,
+  ALL_UNITS['seconds by the clock']!,
+])
 const SEEDS = 100
 const { values } = parseArgs({
   options: {
@@ -65,6 +71,7 @@ const counts =
   ({ looks: [look] }: WorkRun): boolean =>
     look !== undefined && unit(look) !== undefined
 const UNITS = Object.entries(ALL_UNITS).filter(([, unit]) => runs.some(counts(unit)))
+const processorOf = ({ made }: WorkRun): string | undefined => made?.machine.split(',')[0]
 const isAlone = ({ arm }: WorkRun): boolean => arm.startsWith('1 ') || arm.includes(' apart')
 const [alone, heads] = [runs.filter(isAlone), runs.filter((run) => !isAlone(run))]
 const seeds = new Set(heads.map(({ seed }) => seed))
@@ -73,8 +80,9 @@ const seeds = new Set(heads.map(({ seed }) => seed))
  * The runs of the setting that costs least in this unit, of those that arrive most often, of those that were made with most
  * seeds. What a run that never arrives would have cost is not known, so one that seldom does is no control.
  */
-function control(target: number, unit: Unit): WorkRun[] {
-  const known = alone.filter(counts(unit))
+function control(beside: WorkRun, target: number, unit: Unit): WorkRun[] {
+  const isLike = (run: WorkRun): boolean => !TIMES.has(unit) || processorOf(run) === processorOf(beside)
+  const known = alone.filter(counts(unit)).filter(isLike)
   const all = keysOf(known).map((key) => known.filter((run) => keyOf(run) === key && seeds.has(run.seed)))
   const settings = all.filter((runs) => runs.length === Math.max(...all.map(({ length }) => length)))
   const arrived = (runs: readonly WorkRun[]): number =>
@@ -86,8 +94,9 @@ function control(target: number, unit: Unit): WorkRun[] {
 
 /** Of one node alone, divided by those of the node that it is paired with by seed; and at which setting it was alone. */
 function ratioText(some: readonly WorkRun[], target: number, unit: Unit): string {
-  if (some.length === 0) return '-'
-  const controls = control(target, unit)
+  const [first] = some
+  if (!first) return '-'
+  const controls = control(first, target, unit)
   const ratios = some.flatMap((run) => {
     const other = controls.find(({ seed }) => seed === run.seed)
     return other ? [{ over: cost(other, target, unit), under: cost(run, target, unit) }] : []
