@@ -108,6 +108,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/config',
     'daemon/control',
     'daemon/host',
+    'daemon/http',
     'daemon/wiring',
     'daemon/engine',
     'daemon/rollout',

@@ -18,9 +18,12 @@ export function contextConfig(context: Context, settings: Record<string, string>
   for (const warning of loaded.warnings) context.say(`warning: ${warning}`)
   const { config, originOf } = loaded
   const newest = newestOf(context.paths.checkpoints, config.model.path)
-  const isOurs = [undefined, MODEL_ORIGIN].includes(originOf(['training', 'learning_rate']))
-  // Checkpoints of all parameters are gone on with at the rate for these.
-  if (newest && !newest.adapter && isOurs) config.training.learning_rate = LEARNING_RATES.full
+  const isOurs = (key: string): boolean => [undefined, MODEL_ORIGIN].includes(originOf(['training', key]))
+  // Checkpoints are gone on with as they were trained: all parameters at the rate for these, or this adapter.
+  const { training } = config
+  if (newest && !newest.adapter && isOurs('learning_rate')) training.learning_rate = LEARNING_RATES.full
+  if (newest?.adapter && isOurs('lora_rank')) training.lora_rank = newest.adapter.rank
+  if (newest?.adapter && isOurs('lora_alpha')) training.lora_alpha = newest.adapter.alpha
   return loaded
 }
 

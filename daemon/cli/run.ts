@@ -2,6 +2,7 @@
 // status. Expected errors are printed without a stack; anything else is a bug and is printed with one.
 
 import { EXIT, WaggleError } from '../../protocol/errors.ts'
+import { readSwitch } from '../config/switch.ts'
 import { createContext, quoted, takesColor } from './context.ts'
 import type { Command, Io } from './contract.ts'
 import { parseCommandLine } from './parse.ts'
@@ -20,7 +21,7 @@ export async function main(argv: readonly string[], io: Io, commands: readonly C
   } catch (error) {
     // Parsing may have failed, so these options are read from the raw arguments.
     report(error, io, {
-      json: argv.includes('--json'),
+      json: argv.includes('--json') || readSwitch(io.env.WAGGLE_JSON ?? '') === true,
       verbose: argv.includes('--verbose') || argv.includes('-v'),
       home: homeFlag(argv),
     })
@@ -55,9 +56,7 @@ interface ReportOptions {
 function report(error: unknown, io: Io, { json, verbose, home }: ReportOptions): void {
   const write = (text: string) => io.stderr.write(`${text}\n`)
   if (!(error instanceof WaggleError)) {
-    write(`error: unexpected failure: ${error instanceof Error ? error.message : String(error)}`)
-    if (error instanceof Error && error.stack) write(error.stack.split('\n').slice(1).join('\n'))
-    write('This is a bug. Please report it with the lines above and the output of `waggle version`.')
+    reportBug(error, json, write)
     return
   }
   const { code } = error
@@ -74,4 +73,25 @@ function report(error: unknown, io: Io, { json, verbose, home }: ReportOptions):
   if (hint !== undefined) write(`  try   ${hint}`)
   write(`  ${code}   see \`${io.program} help ${code}\``)
   if (verbose && error.cause instanceof Error && error.cause.stack) write(error.cause.stack)
+}
+
+/** For an error that is not one of ours. */
+function reportBug(error: unknown, json: boolean, write: (text: string) => void): void {
+  const message = `unexpected failure: ${error instanceof Error ? error.message : String(error)}`
+  const stack = error instanceof Error ? error.stack?.split('\n').slice(1).join('\n') : undefined
+  const hint = (lines: string) =>
+    `This is a bug. Please report it with ${lines} and the output of \`waggle version\`.`
+  if (json) {
+    const code = 'E_UNEXPECTED'
+    write(
+      JSON.stringify({
+        v: 1,
+        error: { code, message, hint: hint('this line'), ...(stack ? { stack } : {}) },
+      }),
+    )
+    return
+  }
+  write(`error: ${message}`)
+  if (stack) write(stack)
+  write(hint('the lines above'))
 }

@@ -9,6 +9,14 @@ export function isLoopback(listen: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\./.test(host)
 }
 
+/** Whether a server at one of these addresses keeps another from the other one. With port 0, each gets its own. */
+export function isSamePlace(a: string, b: string): boolean {
+  const [one, other] = [placeOf(a), placeOf(b)]
+  if (one.port === 0 || one.port !== other.port) return false
+  const hosts = [one, other].map(({ host }) => (host === 'localhost' ? '127.0.0.1' : host))
+  return hosts[0] === hosts[1] || hosts.some((host) => host === '0.0.0.0' || host === '::')
+}
+
 function placeOf(listen: string): { host: string; port: number } {
   const at = listen.lastIndexOf(':')
   return { host: listen.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(listen.slice(at + 1)) }

@@ -37,9 +37,20 @@ export function tokenOf(file: string): string {
       })
     }
   }
+  return newToken(file)
+}
+
+function newToken(file: string): string {
   const token = randomBytes(24).toString('base64url')
-  mkdirSync(dirname(file), { recursive: true })
-  writeFileSync(file, `${token}\n`, { mode: 0o600 })
-  chmodSync(file, 0o600)
+  try {
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, `${token}\n`, { mode: 0o600 })
+    chmodSync(file, 0o600)
+  } catch (cause) {
+    throw new WaggleError('E_HOME', `cannot write ${file}: ${(cause as Error).message}`, {
+      hint: 'Check the owner and permissions of its folder, and whether the disk is full.',
+      cause,
+    })
+  }
   return token
 }

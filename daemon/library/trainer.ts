@@ -162,7 +162,7 @@ export async function createTrainer(model: Model, options: TrainerOptions): Prom
       policyOf(model)
       const { sampler, model: known } = policy
       const scores = await scorePrompts(
-        { promptsPerTask, maxNewTokens: sizes.maxNewTokens },
+        { promptsPerTask, maxNewTokens: sizes.maxNewTokens, context: known.spec.contextLength },
         { sampler, tokenizer: known.tokenizer, tasks },
       )
       return accuracyOf(scores)

@@ -121,6 +121,8 @@ export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsP
         journal.telemetry.round(round)
         journal.recover('sampling')
       },
+      onLeftOut: ({ task }, tokens) =>
+        journal.log('warn', leftOutText({ task, tokens, ...policy.model.spec })),
       onError: journal.fail('sampling'),
     },
     ending.signal,
@@ -162,6 +164,11 @@ export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsP
       await Promise.allSettled([generating, training, evaluating])
     },
   }
+}
+
+function leftOutText(of: { task: string; tokens: number; contextLength: number }): string {
+  const question = `a question of ${of.task} has ${of.tokens} tokens`
+  return `sampling: ${question} and leaves no room for an answer in the model's context of ${of.contextLength}: it is left out, and so are others like it`
 }
 
 async function publish(group: Group, { swarm, journal }: { swarm: Swarm; journal: Journal }): Promise<void> {

@@ -50,7 +50,8 @@ interface SavingParts {
 export interface Saving {
   /** Whether a checkpoint is due and limits allow writing it. */
   isSaveDue(): boolean
-  save(): Promise<CheckpointInfo>
+  /** `isAsked`: somebody asked for it, so that it stays longer than others. */
+  save(options?: { isAsked?: boolean }): Promise<CheckpointInfo>
   /** LearnerParts.restore, except for the groups. */
   restore(before: number): Promise<{ step: number }>
   /**
@@ -80,9 +81,7 @@ export function createSaving(parts: SavingParts): Saving {
     parts,
   )
 
-  const save = (): Promise<CheckpointInfo> => parts.phases.run('save', { unit: 'bytes' }, saveAs)
-
-  async function saveAs(at: At): Promise<CheckpointInfo> {
+  async function saveAs(at: At, isAsked: boolean): Promise<CheckpointInfo> {
     const { version, lineage } = policy.reference()
     const { changes } = policy
     // If the database cannot be written, the checkpoint records which groups were trained on; the write is retried.
@@ -106,6 +105,7 @@ export function createSaving(parts: SavingParts): Saving {
         phases: record.phases(),
         evaluations: firstAndLast(journal.telemetry.evaluations),
         joined: parts.heads.joined(),
+        asked: isAsked || undefined,
       },
       { trainer: policy.trainer, checkpoints, at },
     )
@@ -115,12 +115,15 @@ export function createSaving(parts: SavingParts): Saving {
     return info
   }
 
-  const scheduled = (): Promise<CheckpointInfo> => schedule.run(policy.reference().version, save)
+  const save: Saving['save'] = ({ isAsked = false } = {}) =>
+    schedule.run(policy.reference().version, () =>
+      parts.phases.run('save', { unit: 'bytes' }, (at) => saveAs(at, isAsked)),
+    )
 
   return {
     isSaveDue: () =>
       schedule.isDue(policy.reference().version, policy.changes !== (saved ?? begun)) && parts.mayWrite(),
-    save: scheduled,
+    save,
 
     async restore(before) {
       // Otherwise, engines at rest would restart from a checkpoint that is discarded below.
@@ -141,7 +144,7 @@ export function createSaving(parts: SavingParts): Saving {
       const { version } = policy.reference()
       if (saved !== policy.changes) {
         if (!parts.mayWrite()) return
-        await scheduled()
+        await save()
       }
       await policy.rest(async () => {
         const newest = await restoreNode(ids, { checkpoints, disk })

@@ -28,6 +28,8 @@ export interface TrainedMeta {
   evaluations?: Evaluation[]
   /** Absent if no peer's weights are in these. */
   joined?: JoinedPeers
+  /** Somebody asked for it; absent if the node saved it by itself. */
+  asked?: true
 }
 
 /** The peers whose weights were averaged into these. What they say of their groups is a claim. */
@@ -111,6 +113,7 @@ export function trainedMeta(meta: unknown): TrainedMeta {
     ...(phases ? { phases: phases as TrainingPhase[] } : {}),
     ...(evaluations ? { evaluations: evaluations as Evaluation[] } : {}),
     ...(joined ? { joined } : {}),
+    ...(rest.asked === true ? { asked: true } : {}),
   }
 }
 

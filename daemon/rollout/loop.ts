@@ -3,7 +3,7 @@
 
 import type { Phases } from '../../protocol/api/index.ts'
 import type { Random, SelectView } from '../../protocol/plugin/index.ts'
-import type { Group } from '../../protocol/train/index.ts'
+import type { Group, PromptCoordinates } from '../../protocol/train/index.ts'
 import type { PluginHost } from '../host/host.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
 import type { ParkedGroups } from './parked/parked.ts'
@@ -54,6 +54,8 @@ interface RolloutLoopParts {
   sleep(ms: number, signal: AbortSignal): Promise<void>
   onGroup(group: Group): void | Promise<void>
   onRound(round: { seconds: number; tokens: number; groups: number }): void
+  /** Called once, when a round first leaves out a prompt that leaves no room for an answer. */
+  onLeftOut(prompt: PromptCoordinates, tokens: number): void
   onError(error: unknown): void
 }
 
@@ -72,6 +74,11 @@ export async function runRolloutLoop(
     ...(options.swarm ? { swarm: options.swarm } : {}),
   }
   let retry = RETRY_MS
+  let isLeftOutTold = false
+  const onLeftOut = (prompt: PromptCoordinates, tokens: number): void => {
+    if (!isLeftOutTold) parts.onLeftOut(prompt, tokens)
+    isLeftOutTold = true
+  }
   const roomLeft = (): number => options.settings().room.most - parts.waiting()
   while (!signal.aborted) {
     const seen = parts.changed.count
@@ -109,6 +116,7 @@ export async function runRolloutLoop(
           hooks: parts.plugins.round({ step: policy.version }),
           parked: parts.parked,
           phases: parts.phases,
+          onLeftOut,
         },
       )
       parts.onRound({

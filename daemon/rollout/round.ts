@@ -6,15 +6,16 @@
 // Without plugins: pick prompts, write, verify.
 
 import { NO_PHASES, type Phases } from '../../protocol/api/index.ts'
+import { WaggleError } from '../../protocol/errors.ts'
 import type { BatchView, SelectView } from '../../protocol/plugin/index.ts'
-import type { Group, PolicyReference } from '../../protocol/train/index.ts'
+import type { Group, PolicyReference, PromptCoordinates } from '../../protocol/train/index.ts'
 import type { Sampler } from '../engine/engine.ts'
 import type { PluginRound } from '../host/contract.ts'
 import type { Tokenizer } from '../policy/tokens/tokenizer.ts'
 import { type ParkedGroup, type ParkedGroups, park, resume } from './parked/parked.ts'
 import type { TaskBook } from './tasks.ts'
 import { groupOf, type Written } from './writing/group-of.ts'
-import { makeJob } from './writing/jobs.ts'
+import { hasRoom, makeJob } from './writing/jobs.ts'
 import { answerRequests } from './writing/requests.ts'
 import { beginSequence, type Sequence } from './writing/sequence.ts'
 import { createSteering } from './writing/steering.ts'
@@ -52,6 +53,8 @@ export interface RoundParts {
   /** Without it, nothing is kept between rounds and unfinished rollouts are lost. */
   parked?: ParkedGroups | undefined
   phases?: Pick<Phases, 'run'> | undefined
+  /** Called for each prompt that is left out of the round, because its tokens leave no room for an answer. */
+  onLeftOut?(prompt: PromptCoordinates, tokens: number): void
 }
 
 export interface Round {
@@ -175,13 +178,24 @@ async function judge(round: Playing, options: RoundOptions, { hooks }: RoundPart
 
 const viewOf = ({ policy, author }: RoundOptions): BatchView => ({ ...policy, self: author, at: 'round' })
 
+function nothingFits({ context }: RoundOptions): WaggleError {
+  return new WaggleError(
+    'E_ENGINE',
+    `none of the round's questions leaves room for an answer in the model's context of ${context} tokens`,
+    { hint: 'Use shorter questions, or a model with a longer context.' },
+  )
+}
+
 /** Plugins do not see the round either, because the roll-back restored them to a state before it. */
 function nothing({ tokens }: Playing, { parked }: RoundParts): Round {
   parked?.giveBack()
   return { groups: [], tokens }
 }
 
-/** Resumes parked groups first, then starts new ones up to the wanted number. */
+/**
+ * Resumes parked groups first, then starts new ones up to the wanted number. Rejects with E_ENGINE if every prompt leaves
+ * no room for an answer: rounds of nothing would follow one another without a pause.
+ */
 async function begin(options: RoundOptions, parts: RoundParts): Promise<Begun[]> {
   const { policy, maxStaleness, want, view } = options
   const { hooks, parked, tokenizer, tasks } = parts
@@ -200,8 +214,13 @@ async function begin(options: RoundOptions, parts: RoundParts): Promise<Begun[]>
       compose: hooks.compose.bind(hooks),
     })
     if (!job) continue
+    if (!hasRoom(job, options)) {
+      parts.onLeftOut?.(job.prompt, job.conditioning.length)
+      continue
+    }
     const sequences = Array.from({ length: job.rollouts }, () => beginSequence(job, options.sampleSeed()))
     begun.push({ job, sequences, since: policy.version, wasParked: false })
   }
+  if (begun.length === 0 && asks.length > 0) throw nothingFits(options)
   return begun
 }

@@ -43,9 +43,10 @@ export async function externalSampler(
   { trainer, disk, fetch, sleep, onNotice }: SamplerParts,
 ): Promise<Sampler> {
   const { sampler } = config
-  checkConfig(config, adapter)
-  const at = (path: string): string => resolve(dirname(paths.config), path)
-  const folder = sampler.adapters === undefined ? join(paths.state, 'sampler') : at(sampler.adapters)
+  const { directory } = model
+  checkSampler({ config, paths, directory, trainsAdapter: adapter !== undefined, env })
+  const folder =
+    sampler.adapters === undefined ? join(paths.state, 'sampler') : atConfig(paths, sampler.adapters)
   const backEnd = await backEndOf()
   const spec = { ...model.spec, adapter: adapter! }
   return createExternalSampler(
@@ -59,48 +60,25 @@ export async function externalSampler(
   )
 
   async function backEndOf(): Promise<BackEnd> {
-    const { kind, parallel } = sampler
-    if (kind === 'node-llama-cpp') {
+    const { parallel } = sampler
+    if (sampler.kind === 'node-llama-cpp') {
       const { createLlamaCpp } = await import('../sampler/node-llama-cpp.ts')
-      const file = sampler.model === undefined ? model.directory : at(sampler.model)
-      if (file.endsWith('.gguf')) return createLlamaCpp({ file, parallel, threads })
-      throw refused(
-        'sampler.kind = "node-llama-cpp" needs the model as a GGUF file',
-        'Set sampler.model to a GGUF file of the same model, or model.path itself.',
-      )
+      return createLlamaCpp({ file: ggufOf({ sampler, paths, directory }), parallel, threads })
     }
-    if (sampler.url === undefined)
-      throw refused(
-        `sampler.kind = "${kind}" needs sampler.url`,
-        'For example sampler.url = "http://127.0.0.1:8000".',
-      )
     const { createHttpBackEnd, createServer } = await import('../sampler/http/index.ts')
-    const key = sampler.key_variable === undefined ? undefined : env[sampler.key_variable]
-    if (sampler.key_variable !== undefined && !key) {
-      throw refused(
-        `the environment variable ${sampler.key_variable}, which sampler.key_variable names, is not set`,
-        "Set it to the server's key, or remove sampler.key_variable.",
-      )
-    }
-    const server = createServer({ url: sampler.url, key }, { fetch, sleep })
-    return createHttpBackEnd({ dialect: await dialectOf(), url: sampler.url, parallel }, { server })
+    const { url, key } = serverOf({ sampler, env })
+    const server = createServer({ url, key }, { fetch, sleep })
+    return createHttpBackEnd({ dialect: await dialectOf(), url, parallel }, { server })
   }
 
   async function dialectOf() {
     const { llamaServer, sglang, vllm } = await import('../sampler/http/index.ts')
     if (sampler.kind === 'vllm') return vllm
     if (sampler.kind === 'sglang') return sglang
-    const { restart: command } = sampler
-    if (!command) {
-      throw refused(
-        'sampler.kind = "llama-server" needs sampler.restart: llama-server loads adapters only when it starts',
-        'Set it to a command that restarts the server with the adapter of the file whose path is added at its end.',
-      )
-    }
+    const [program, ...words] = restartOf(sampler)
     return llamaServer({
       sleep,
       async restart(path) {
-        const [program, ...words] = command as [string, ...string[]]
         await promisify(execFile)(program, [...words, path], {
           cwd: dirname(paths.config),
           timeout: RESTART_MS,
@@ -115,7 +93,24 @@ export async function externalSampler(
   }
 }
 
-function checkConfig({ sampler, rollout, training }: Config, adapter: AdapterSpec | undefined): void {
+interface Settings extends Pick<SamplerWish, 'config' | 'env'> {
+  paths: Pick<Paths, 'config'>
+  /** The model's folder or GGUF file; undefined if it is not known yet. */
+  directory: string | undefined
+  trainsAdapter: boolean
+}
+
+/** Throws E_CONFIG if an external sampler lacks a setting, or other settings do not go with it. */
+export function checkSampler({ config, paths, directory, trainsAdapter, env }: Settings): void {
+  const { sampler } = config
+  if (sampler.kind === 'engine') return
+  checkOthers(config, trainsAdapter)
+  if (sampler.kind !== 'node-llama-cpp') serverOf({ sampler, env })
+  else if ((sampler.model ?? directory) !== undefined) ggufOf({ sampler, paths, directory })
+  if (sampler.kind === 'llama-server') restartOf(sampler)
+}
+
+function checkOthers({ sampler, rollout, training }: Config, trainsAdapter: boolean): void {
   if (rollout.temperature !== 1) {
     throw refused(
       `rollout.temperature is ${rollout.temperature}, and external samplers write at temperature 1`,
@@ -128,7 +123,7 @@ function checkConfig({ sampler, rollout, training }: Config, adapter: AdapterSpe
       'Remove rollout.in_flight_weights, or set sampler.kind = "engine".',
     )
   }
-  if (!adapter) {
+  if (!trainsAdapter) {
     throw refused(
       'an external sampler gets new weights as a LoRA adapter, and this node trains all parameters',
       'Set training.method = "lora", in a new home.',
@@ -140,6 +135,48 @@ function checkConfig({ sampler, rollout, training }: Config, adapter: AdapterSpe
       'Lower sampler.adapter_every, or raise training.max_staleness.',
     )
   }
+}
+
+type Chosen = Pick<Config, 'sampler'>
+
+/** Relative to the config file, like every path in it. */
+const atConfig = (paths: Pick<Paths, 'config'>, path: string): string => resolve(dirname(paths.config), path)
+
+function ggufOf({ sampler, paths, directory }: Chosen & Pick<Settings, 'paths' | 'directory'>): string {
+  const file = sampler.model === undefined ? directory : atConfig(paths, sampler.model)
+  if (file?.endsWith('.gguf')) return file
+  throw refused(
+    'sampler.kind = "node-llama-cpp" needs the model as a GGUF file',
+    'Set sampler.model to a GGUF file of the same model, or model.path itself.',
+  )
+}
+
+function serverOf({ sampler, env }: Chosen & Pick<Settings, 'env'>): {
+  url: string
+  key: string | undefined
+} {
+  const { kind, url, key_variable: variable } = sampler
+  if (url === undefined)
+    throw refused(
+      `sampler.kind = "${kind}" needs sampler.url`,
+      'For example sampler.url = "http://127.0.0.1:8000".',
+    )
+  const key = variable === undefined ? undefined : env[variable]
+  if (variable !== undefined && !key) {
+    throw refused(
+      `the environment variable ${variable}, which sampler.key_variable names, is not set`,
+      "Set it to the server's key, or remove sampler.key_variable.",
+    )
+  }
+  return { url, key }
+}
+
+function restartOf({ restart }: Config['sampler']): readonly [string, ...string[]] {
+  if (restart) return restart as [string, ...string[]]
+  throw refused(
+    'sampler.kind = "llama-server" needs sampler.restart: llama-server loads adapters only when it starts',
+    'Set it to a command that restarts the server with the adapter of the file whose path is added at its end.',
+  )
 }
 
 function refused(message: string, hint: string): WaggleError {

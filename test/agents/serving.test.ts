@@ -54,6 +54,12 @@ describe('a served call', () => {
     ])
   })
 
+  it('for several answers is told to make a call for each', async () => {
+    await open()
+    const { status, body } = await ask({ n: 2 })
+    expect([status, body.error.message]).toEqual([400, expect.stringContaining('make a call for each')])
+  })
+
   it('may not choose where the sampler knows only the policy itself', async () => {
     await open({ serve: { sampling: undefined } })
     const { status, headers } = await ask({ temperature: 0.2 })

@@ -39,6 +39,15 @@ test('config check says what a dataset has in it', async () => {
   expect((await waggle(['doctor', '--home', home])).stdout).toMatch(/dataset +rows\.jsonl: 2 questions/)
 })
 
+test('config check names questions that leave no room for an answer in the context of the model', async () => {
+  const long = 'What is one plus one? '.repeat(100)
+  const home = homeWith(`{"prompt":"a?","answer":"A"}\n${JSON.stringify({ prompt: long, answer: '2' })}\n`)
+  const { status, stderr } = await waggle(['config', 'check', '--home', home])
+  expect(status).toBe(0)
+  expect(stderr).toMatch(/context of 512 tokens leaves no room for an answer to 1 question of mine/)
+  expect(stderr).toMatch(/^ {2}\d+ tokens: What is one plus one\?/m)
+})
+
 test('a verifier that fails is to be corrected in its own file', async () => {
   const home = homeWith('{"prompt":"a?","answer":"A"}\n{"prompt":"b?","answer":"B"}\n')
   writeFileSync(

@@ -1,6 +1,6 @@
 // waggle export of a home as a node leaves it: checkpoints written by the node's own code, and a recorded run.
 
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -9,7 +9,9 @@ import { type AdapterSpec, type DecoderSpec, trainableShapes } from '../../daemo
 import type { Engine } from '../../daemon/engine/engine.ts'
 import type { Weights } from '../../daemon/engine/weights.ts'
 import { randomStream } from '../../daemon/host/random.ts'
+import { mergedTensor } from '../../daemon/policy/adapter.ts'
 import { loadModel, type Model } from '../../daemon/policy/model.ts'
+import { openWeights } from '../../daemon/policy/safetensors/read.ts'
 import { createCheckpoints } from '../../daemon/store/checkpoints/checkpoints.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { saveNode } from '../../daemon/trainer/checkpoints/checkpointing.ts'
@@ -222,6 +224,95 @@ test('checkpoints are listed with what was measured, and compared', async () => 
     'changed by 0.000 %',
   )
   expect((await waggle(['checkpoint', 'diff', '7', '--home', home])).stderr).toContain('Saved steps: 9, 5')
+})
+
+test('a single checkpoint is not compared with itself', async () => {
+  const { home } = await trainedHome()
+  rmSync(join(home, 'checkpoints/000002-step-9'), { recursive: true })
+  const { status, stderr } = await waggle(['checkpoint', 'diff', '--home', home])
+  expect([status, stderr]).toEqual([2, expect.stringContaining('there is only one checkpoint of this model')])
+})
+
+test('the newest checkpoint is not compared with itself', async () => {
+  const { home } = await trainedHome()
+  const { status, stderr } = await waggle(['checkpoint', 'diff', '9', '--home', home])
+  expect([status, stderr]).toEqual([2, expect.stringContaining('step 9 is the newest checkpoint')])
+})
+
+/** The matrix with the adapter of a checkpoint merged into it. */
+async function mergedIn(folder: string, name: string): Promise<Float32Array> {
+  const source = await openWeights({ path: join(folder, 'model.safetensors') }, { disk })
+  const factors: Weights = {}
+  for (const factor of source.tensors.keys()) factors[factor] = await source.readFloat32(factor)
+  await source.close()
+  const shape = trainableShapes(model.spec).get(name)!
+  return mergedTensor(name, shape, { ...model.weights, ...factors }, ADAPTER)
+}
+
+const norm = (values: Float32Array): number => Math.hypot(...values)
+
+test('of checkpoints with an adapter it is told how far the matrices under it moved', async () => {
+  const { home } = await trainedHome(ADAPTER)
+  const diff = await waggle(['checkpoint', 'diff', '--home', home, '--json'])
+  const { of, change, tensors } = JSON.parse(diff.stdout)
+  const name = 'model.layers.0.self_attn.q_proj.weight'
+  const [before, after] = [
+    await mergedIn(join(home, 'checkpoints/000001-step-5'), name),
+    await mergedIn(join(home, 'checkpoints/000002-step-9'), name),
+  ]
+  const moved = norm(after.map((value, i) => value - before[i]!)) / norm(model.weights[name]!)
+  expect(of).toBe('matrices')
+  expect(tensors.find((one: { name: string }) => one.name === name).change).toBeCloseTo(moved, 4)
+  const all = tensors.map((one: { change: number }) => one.change)
+  expect(change).toBeGreaterThan(Math.min(...all))
+  expect(change).toBeLessThan(Math.max(...all))
+})
+
+test('of an adapter whose base model is gone only its factors are compared, and that is said', async () => {
+  const { home } = await trainedHome(ADAPTER)
+  const file = join(home, 'checkpoints/000002-step-9/manifest.json')
+  const manifest = JSON.parse(readFileSync(file, 'utf8'))
+  manifest.meta.base.directory = '/nowhere'
+  writeFileSync(file, JSON.stringify(manifest))
+  const { stdout } = await waggle(['checkpoint', 'diff', '--home', home])
+  expect(stdout).toContain('the two factors of the adapter changed by')
+  expect(stdout).not.toContain('lora_')
+})
+
+test('an adapter that stays the same moves no matrix', async () => {
+  const { home } = await trainedHome(ADAPTER)
+  const { stdout } = await waggle(['checkpoint', 'diff', '9', '9', '--home', home])
+  expect(stdout).toContain('the adapter changed the matrices under it by 0.000 % of their norm')
+})
+
+/** A checkpoint of any model, without its weights. */
+async function saveEmpty(home: string, step: number, lineage: string): Promise<void> {
+  const checkpoints = await createCheckpoints(
+    { directory: join(home, 'checkpoints'), keep: 9 },
+    { disk, clock: () => 1000, log: () => {} },
+  )
+  await checkpoints.save({ step, policyVersion: step, lineage, files: { 'state.json': '{}' } })
+}
+
+test('going back names the model where the newest checkpoint is now of another one', async () => {
+  const { home } = await trainedHome()
+  await saveEmpty(home, 7, 'f'.repeat(64))
+  await saveEmpty(home, 12, model.digest)
+  const { stderr } = await waggle(['checkpoint', 'restore', '9', '--home', home])
+  expect(stderr).toMatch(/The next `waggle up --model org\/tiny@c0ffee [^`]*` continues from step 9/)
+})
+
+test('going back names no model where the newest checkpoint is of the same one', async () => {
+  const { home } = await trainedHome()
+  const { stderr } = await waggle(['checkpoint', 'restore', '5', '--home', home])
+  expect(stderr).toMatch(/The next `waggle up --home [^`]*` continues from step 5/)
+})
+
+test('a folder with a space in its name is quoted in the command that tries it', async () => {
+  const { home } = await trainedHome()
+  const target = join(home, 'ex port')
+  const { stderr } = await waggle(['export', 'model', target, '--home', home])
+  expect(stderr).toContain(`chat --model '${target}'`)
 })
 
 test('going back to a checkpoint sets newer ones aside and deletes nothing', async () => {

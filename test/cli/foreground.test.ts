@@ -161,8 +161,10 @@ test('flags and --set reach the node as config', async () => {
 })
 
 describe('signals', () => {
-  test('the first stops gracefully and says so, the second at once', async () => {
+  /** Sends SIGINT to a node that runs, and SIGTERM so many milliseconds later, before it has stopped. */
+  async function signalledTwice(apartMs: number) {
     const started = scripted()
+    let ms = 1e12
     let signal: (name: NodeJS.Signals) => void = () => {}
     const exits: number[] = []
     let hold: () => void = () => {}
@@ -181,20 +183,31 @@ describe('signals', () => {
         return () => {}
       },
       exit: ((status: number) => exits.push(status)) as never,
+      clock: () => ms,
       onOutput: (all) => {
         if (sent || !all.includes('next ')) return
         sent = true
         queueMicrotask(() => {
           signal('SIGINT')
+          ms += apartMs
           signal('SIGTERM')
           hold()
         })
       },
     })
-    const { status, stderr } = await running
+    return { ...(await running), exits }
+  }
+
+  test('the first stops gracefully and says so, the second at once', async () => {
+    const { status, stderr, exits } = await signalledTwice(500)
     expect(stderr).toContain('Stopping: saving a checkpoint. Press Ctrl-C again to stop at once.')
     expect(exits).toEqual([143])
     expect(status).toBe(0)
+  })
+
+  test('a second one right after the first is the same one', async () => {
+    const { status, exits } = await signalledTwice(499)
+    expect([status, exits]).toEqual([0, []])
   })
 
   test('before the node is up the start is given up', async () => {
@@ -407,6 +420,20 @@ describe('beside a running daemon', () => {
         accuracy: 0.5,
       })
       expect((await waggle(['checkpoint', '--home', home])).stdout).toContain('saved step 30')
+    }))
+
+  test('what status suggests can be typed as it is', () =>
+    besideDaemon(async (home, node) => {
+      node.overrides = { state: 'PAUSED' }
+      const { stdout } = await waggle(['status', '--home', home])
+      expect(stdout).toContain(`\`waggle resume --home ${home}\` continues it`)
+    }))
+
+  test('rollouts have their difficulty beside the seed', () =>
+    besideDaemon(async (home) => {
+      const { stdout } = await waggle(['rollouts', '--home', home])
+      expect(stdout).toMatch(/^TIME +TASK +DIFFICULTY +SEED /)
+      expect(stdout).toMatch(/^\S+ +[a-z_]+ +2 +\d+ +own /m)
     }))
 
   test('stop waits until it is gone', () =>

@@ -9,8 +9,8 @@ afterAll(removeHomes)
 
 const ADAPTER = { rank: 4, alpha: 8, targets: ['q_proj'] }
 
-/** `adapter`: of the checkpoint in the home. */
-async function trainingIn(config: string, adapter?: typeof ADAPTER) {
+/** The section of a home with such a checkpoint. */
+async function sectionIn(config: string, adapter?: typeof ADAPTER) {
   const home = freshHome()
   writeFileSync(join(home, 'config.toml'), config)
   const folder = join(home, 'checkpoints', '00000001')
@@ -19,8 +19,17 @@ async function trainingIn(config: string, adapter?: typeof ADAPTER) {
   const manifest = { step: 7, lineage: '0'.repeat(64), files: {}, meta }
   writeFileSync(join(folder, 'manifest.json'), JSON.stringify(manifest))
   const { stdout } = await waggle(['config', 'show', '--json', '--home', home])
-  const { method, learning_rate } = JSON.parse(stdout).config.training
+  return JSON.parse(stdout).config.training
+}
+
+async function trainingIn(config: string, adapter?: typeof ADAPTER) {
+  const { method, learning_rate } = await sectionIn(config, adapter)
   return [method, learning_rate]
+}
+
+async function adapterIn(config: string) {
+  const { lora_rank, lora_alpha } = await sectionIn(config, ADAPTER)
+  return [lora_rank, lora_alpha]
 }
 
 test('a home of all parameters goes on at their learning rate', async () => {
@@ -29,6 +38,11 @@ test('a home of all parameters goes on at their learning rate', async () => {
 
 test('a home of an adapter goes on at the adapter’s', async () => {
   expect(await trainingIn('', ADAPTER)).toEqual(['auto', 1e-3])
+})
+
+test('a home of an adapter keeps its rank and alpha, unless the config names others', async () => {
+  expect(await adapterIn('')).toEqual([4, 8])
+  expect(await adapterIn('[training]\nlora_rank = 2\n')).toEqual([2, 8])
 })
 
 test('a method or a rate that the config names stays', async () => {

@@ -284,6 +284,11 @@ test('run says what is wrong with its input', async () => {
   )
 })
 
+test.each(['check', 'run'])('%s of a plugin by its name alone says its id', async (action) => {
+  const { status, stderr } = await waggle(['plugins', action, 'grpo', '--home', freshHome()])
+  expect([status, stderr]).toEqual([2, expect.stringContaining(`that is "estimator/grpo"`)])
+})
+
 test('check of one plugin runs the rules that all keep to', async () => {
   const { status, stdout } = await waggle(['plugins', 'check', 'estimator/grpo', '--home', freshHome()])
   expect(status).toBe(0)

@@ -21,6 +21,7 @@ export interface CliOptions {
   onSignal?: Io['onSignal']
   onRequest?: Io['onRequest']
   exit?: Io['exit']
+  clock?: Io['clock']
   tty?: boolean
   stdin?: Io['stdin']
   onOutput?: (all: string) => void
@@ -79,7 +80,7 @@ function ioFor(argv: string[], options: CliOptions): { io: Io; written: () => Om
         note()
       },
     },
-    clock: Date.now,
+    clock: options.clock ?? Date.now,
     program: 'waggle',
     self: [],
     argv,

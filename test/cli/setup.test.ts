@@ -179,9 +179,19 @@ test("env has what a bug report needs, without secrets or the user's name", asyn
   expect((await waggle(['env', '--home', home], { env })).stdout).toContain('onnxruntime-node')
 })
 
+test.each(['foo', './nosuch', '/nosuch', 'default'])(
+  'model pull fetches nothing for what is no name on the hub: %s',
+  async (name) => {
+    const { status, stdout, stderr } = await waggle(['model', 'pull', name, '--home', freshHome()])
+    expect([status, stdout, stderr]).toEqual([2, '', expect.stringContaining('is no name on the hub')])
+  },
+)
+
 describe('score', () => {
   const task = TASKS.find(({ name }) => name === 'basic_arithmetic')!
-  const { key, question } = task.generate({ seed: 5, difficulty: task.difficulty.default })
+  /** As a home without a config trains it. */
+  const difficulty = 1
+  const { key, question } = task.generate({ seed: 5, difficulty })
 
   test('says whether an answer is right', async () => {
     const right = await waggle(['score', 'basic_arithmetic', `<answer>${key}</answer>`, '--seed', '5'])
@@ -197,9 +207,24 @@ describe('score', () => {
     expect(JSON.parse(wrong.stdout)).toMatchObject({ question, key, verdict: { score: 0 } })
   })
 
+  test('asks at the difficulty at which the home trains the task', async () => {
+    const home = freshHome()
+    const { max } = task.difficulty
+    writeFileSync(join(home, 'config.toml'), `[[tasks]]\nname = "${task.name}"\ndifficulty = ${max}\n`)
+    const { stdout } = await waggle(['score', task.name, '--seed', '5', '--home', home])
+    expect(stdout).toContain(`${task.generate({ seed: 5, difficulty: max }).question}\n`)
+    expect(stdout).toContain(`seed 5, difficulty ${max}\n`)
+  })
+
+  test('asks at the difficulty that is given', async () => {
+    const { min } = task.difficulty
+    const { stdout } = await waggle(['score', task.name, '--difficulty', String(min)])
+    expect(stdout).toContain(`seed 0, difficulty ${min}\n`)
+  })
+
   test('prints the question when there is no answer, and knows its tasks', async () => {
     expect((await waggle(['score', 'basic_arithmetic', '--seed', '5'])).stdout).toBe(
-      `${question}\nkey     ${key}\n`,
+      `${question}\nkey     ${key}\nat      seed 5, difficulty ${difficulty}\n`,
     )
     const { status, stderr } = await waggle(['score', 'basic_arithmetik'])
     expect(status).toBe(4)

@@ -2,6 +2,7 @@
 
 import { afterAll, expect, test } from 'vitest'
 import { EVENT_TYPES } from '../../protocol/api/index.ts'
+import { decodeInvite } from '../../protocol/wire/index.ts'
 import { freshHome, removeHomes, waggle } from './run-cli.ts'
 
 afterAll(removeHomes)
@@ -10,6 +11,13 @@ test('suggested commands keep the home that was given', async () => {
   const { stderr } = await waggle(['status', '--home', './my home'])
   expect(stderr).toMatch(/`waggle up[^`]* --home '\.\/my home'/)
   expect(stderr).toMatch(/`waggle help E_NOT_RUNNING`/)
+})
+
+test('the hint for a damaged invite leaves out the home of the node that joins', async () => {
+  const { stderr } = await waggle(['join', 'waggle1damaged', '--home', freshHome()], {
+    runNode: async ({ invite }) => decodeInvite(invite!) as never,
+  })
+  expect(stderr).toContain('the whole string that `waggle invite` printed on the other node')
 })
 
 test('a wrong flag is corrected on the command line, a wrong variable where it is set', async () => {

@@ -72,6 +72,28 @@ test('with --json errors are JSON, too', async () => {
   })
 })
 
+test('with WAGGLE_JSON errors are JSON, too', async () => {
+  const env = { WAGGLE_JSON: '1' }
+  const { stderr } = await waggle(['status', '--home', freshHome()], { env })
+  expect(JSON.parse(stderr)).toMatchObject({ v: 1, error: { code: 'E_NOT_RUNNING' } })
+})
+
+test('with --json a failure that nobody expected is JSON, too', async () => {
+  const { status, stderr } = await waggle(['up', '--json', '--home', freshHome()], {
+    runNode: () => Promise.reject(new TypeError('it broke')),
+  })
+  expect(status).toBe(1)
+  expect(JSON.parse(stderr.trim().split('\n').at(-1)!)).toMatchObject({
+    v: 1,
+    error: {
+      code: 'E_UNEXPECTED',
+      message: 'unexpected failure: it broke',
+      hint: expect.stringContaining('This is a bug'),
+      stack: expect.stringContaining('usage.test.ts'),
+    },
+  })
+})
+
 test.each(['status', 'peers', 'eval', 'stop', 'pause', 'resume', 'leave', 'checkpoint'])(
   '%s without a daemon ends with 3 and says how to start one',
   async (name) => {

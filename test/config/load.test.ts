@@ -48,6 +48,21 @@ test('a node may learn from use alone, if somebody can ask it', () => {
   ])
 })
 
+test.each([
+  ['control', 'listen = "127.0.0.1:70000"', 'control.listen'],
+  ['serve', 'listen = "127.0.0.1:65536"', 'serve.listen'],
+  ['agents', 'listen = "[::1]:99999"', 'agents.listen'],
+  ['swarm', 'stun = ["stun.example.org:70000"]', 'swarm.stun.0'],
+])('a port of %s that is none is a mistake in the config', (section, line, key) => {
+  expect(problems(`[${section}]\n${line}`)).toEqual([
+    expect.stringContaining(`config.toml:2  ${key}  must be host:port, such as `),
+  ])
+})
+
+test.each([0, 80, 4190, 59_999, 65_535])('%i is a port', (port) => {
+  expect(load(`[serve]\nlisten = "127.0.0.1:${port}"`).config.serve.listen).toBe(`127.0.0.1:${port}`)
+})
+
 test('a missing file that was asked for is an error', () => {
   expect(() => load(undefined, { required: true })).toThrow(/there is no config file/)
 })

@@ -234,7 +234,12 @@ export function createScriptedNode({
         },
       },
       engine: { kind: 'onnx', device: 'cpu', reason: 'no GPU found', threads: 2 },
-      model: { name: 'waggle-1m', parameters: 1_048_576, policy: { lineage: 'b'.repeat(64), version: step } },
+      model: {
+        name: 'waggle-1m',
+        parameters: 1_048_576,
+        adapterRank: 16,
+        policy: { lineage: 'b'.repeat(64), version: step },
+      },
       training: {
         step,
         reward,

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createConnection, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -104,6 +104,14 @@ test('tokens are made once, for the owner only', async () => {
   await server!.close()
   await start(tcp())
   expect(token('read')).toBe(first)
+})
+
+test('a token that cannot be written is one clear message', async () => {
+  symlinkSync(join(folder, 'nowhere', 'read.token'), join(folder, 'read.token'))
+  await expect(start(tcp())).rejects.toMatchObject({
+    code: 'E_HOME',
+    message: expect.stringContaining(`cannot write ${join(folder, 'read.token')}`),
+  })
 })
 
 test('an address that others reach must be meant', async () => {

@@ -217,10 +217,11 @@ test('a home goes on as it began', () => {
     budget: 4e9,
     work: { prompt: 5, mixes: false },
   })
-  expect(wishOf({ ...parts, checkpoint: { adapter: WISH.adapter } })).toMatchObject({
-    method: 'lora',
-    adapter: WISH.adapter,
-  })
+  const adapter = { rank: 8, alpha: 16, targets: ['q_proj'] as const }
+  expect(wishOf({ ...parts, checkpoint: { adapter } })).toMatchObject({ method: 'lora', adapter })
+  expect(() => wishOf({ ...parts, checkpoint: { adapter: WISH.adapter } })).toThrow(
+    /training.lora_rank is 8 and lora_alpha 16, and the adapter in this home has 16 and 32/,
+  )
   expect(wishOf({ ...parts, checkpoint: {} }).method).toBe('full')
   const lora = { ...config, training: { ...config.training, method: 'lora' as const } }
   expect(() => wishOf({ ...parts, config: lora, checkpoint: {} })).toThrow(

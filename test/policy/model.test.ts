@@ -1,4 +1,4 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -129,6 +129,13 @@ test('a tokenizer with more tokens than the model reads is refused, before any w
   )
   for (const folder of [more, added])
     await expect(loadModel(folder, { disk })).rejects.toThrow(/token ids up to 5000, .* only those below \d+/)
+})
+
+test('a folder with only an adapter is told from one without a model', async () => {
+  const adapter = join(folder, 'adapter')
+  await mkdir(adapter)
+  await writeFile(join(adapter, 'adapter_config.json'), '{}')
+  await expect(loadModel(adapter, { disk })).rejects.toThrow(/holds an adapter, not a model/)
 })
 
 test('files that are missing or broken are named', async () => {

@@ -22,7 +22,7 @@ const open = (disk: SimulatedDisk, keep = 3) =>
   )
 
 /** A small checkpoint in which everything depends on the step. */
-function save(checkpoints: Checkpoints, step: number) {
+function save(checkpoints: Checkpoints, step: number, meta: object = {}) {
   const tensors = { w: { shape: [50], data: new Float32Array(50).fill(step) } }
   return checkpoints.save({
     step,
@@ -33,7 +33,7 @@ function save(checkpoints: Checkpoints, step: number) {
       'optimizer.safetensors': encodeSafetensors({ tensors, finite: true }).content,
       'state.json': JSON.stringify({ step }),
     },
-    meta: { reward: step / 2 },
+    meta: { reward: step / 2, ...meta },
   })
 }
 
@@ -82,6 +82,43 @@ describe('checkpoints', () => {
       [20, 2],
       [30, 4],
     ])
+  })
+
+  describe('that somebody asked for', () => {
+    const openAsked = (disk: SimulatedDisk) =>
+      createCheckpoints(
+        {
+          ...{ directory: '/home/checkpoints', keep: 2, apart: () => 25 },
+          isAsked: ({ meta }) => (meta as { asked?: boolean }).asked === true,
+        },
+        { disk, clock: () => 1e12, log: () => {} },
+      )
+    const asked = { asked: true }
+    const stepsOf = async (checkpoints: Checkpoints) =>
+      (await checkpoints.list()).map(({ manifest }) => manifest.step)
+
+    it('stay beside those that the node saves by itself', async () => {
+      const checkpoints = await openAsked(new SimulatedDisk())
+      await save(checkpoints, 10)
+      await save(checkpoints, 20, asked)
+      for (const step of [21, 50, 100, 150]) await save(checkpoints, step)
+      expect(await stepsOf(checkpoints)).toEqual([20, 100, 150])
+    })
+
+    it('are the newest three', async () => {
+      const checkpoints = await openAsked(new SimulatedDisk())
+      for (const step of [1, 2, 3, 4, 5]) await save(checkpoints, step, asked)
+      await save(checkpoints, 50)
+      await save(checkpoints, 100)
+      expect(await stepsOf(checkpoints)).toEqual([3, 4, 5, 50, 100])
+    })
+
+    it('stay when the node stops at the same step', async () => {
+      const checkpoints = await openAsked(new SimulatedDisk())
+      await save(checkpoints, 20, asked)
+      for (const step of [20, 50, 100]) await save(checkpoints, step)
+      expect(await stepsOf(checkpoints)).toEqual([20, 50, 100])
+    })
   })
 
   it('leave no file open, whether they are whole or damaged', async () => {

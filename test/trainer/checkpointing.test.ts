@@ -39,6 +39,7 @@ async function setUp(steps: readonly number[]) {
       counters = {},
       trainedOn,
       joined,
+      asked,
     }: {
       broken?: boolean
       parked?: Uint8Array
@@ -46,6 +47,7 @@ async function setUp(steps: readonly number[]) {
       counters?: Record<string, number>
       trainedOn?: TrainedOnState
       joined?: JoinedPeers
+      asked?: true
     } = {},
   ): Promise<unknown> => {
     const weights = randomWeights(SPEC, step)
@@ -68,7 +70,7 @@ async function setUp(steps: readonly number[]) {
         trainedOn,
         learner: learner as LearnerState,
         base: { name: 'tiny', directory: '/model' },
-        ...{ parked, joined },
+        ...{ parked, joined, ...(asked && { asked }) },
       },
       { trainer, checkpoints: by.checkpoints },
     )
@@ -110,6 +112,13 @@ test('a checkpoint says whose weights are in it', async () => {
   expect(trainedMeta(found!.checkpoint.manifest.meta).joined).toEqual(joined)
   const earlier = await restoreBefore(10, model, by)
   expect(trainedMeta(earlier!.checkpoint.manifest.meta).joined).toBeUndefined()
+})
+
+test('a checkpoint says whether somebody asked for it', async () => {
+  const { by, save } = await setUp([10])
+  await save(40, { asked: true })
+  const manifests = await by.checkpoints.manifests()
+  expect(manifests.map(({ meta }) => trainedMeta(meta).asked)).toEqual([true, undefined])
 })
 
 test('a checkpoint of before peers were counted still says how many groups', async () => {

@@ -41,6 +41,8 @@ export interface DialectOptions {
    * the node's temperature.
    */
   sampling?: Sampling | undefined
+  /** Calls belong to no rollout. */
+  isServed?: boolean
   /** The sampler can keep an answer to a grammar. */
   enforces: boolean
 }

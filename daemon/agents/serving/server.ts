@@ -2,8 +2,7 @@
 // rollout's key gives access to that rollout only. The server sends no CORS headers and refuses requests from web pages.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { WaggleError } from '../../../protocol/errors.ts'
-import { HttpError, isLoopback, isSameToken, sendJson, tokenIn } from '../../http/index.ts'
+import { HttpError, isSameToken, requireMeant, sendJson, tokenIn } from '../../http/index.ts'
 import type { Book } from '../book/book.ts'
 import type { AgentRollout } from '../book/rollout.ts'
 import type { Caller } from '../writing/caller.ts'
@@ -118,10 +117,7 @@ export async function openServer(
     })
   }
 
-  if (!isLoopback(listen))
-    throw new WaggleError('E_PORT', `agents.listen = "${listen}" can be reached by other machines`, {
-      hint: 'Use 127.0.0.1; agents on other machines can come through ssh (`ssh -L`).',
-    })
+  requireMeant('agents', { listen })
   const listener = await openListener(
     { listen, what: 'the gateway', setting: 'agents.listen' },
     { answer, onBug: parts.onBug, requestId: parts.requestId },

@@ -3,8 +3,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ServingInfo } from '../../../protocol/api/index.ts'
-import { WaggleError } from '../../../protocol/errors.ts'
-import { HttpError, isLoopback, isSameToken, sendJson, tokenIn } from '../../http/index.ts'
+import { HttpError, isSameToken, requireMeant, sendJson, tokenIn } from '../../http/index.ts'
 import { feedback } from '../kept/asked.ts'
 import type { KeyName } from '../kept/conversation.ts'
 import { type Conversations, notKept } from '../kept/conversations.ts'
@@ -63,10 +62,7 @@ export async function openServing(
   }
   let listener: Listener | undefined
   if (listen !== undefined) {
-    if (!isPublic && !isLoopback(listen))
-      throw new WaggleError('E_PORT', `serve.listen = "${listen}" can be reached by other machines`, {
-        hint: 'Use 127.0.0.1 behind a proxy with TLS, or set serve.public = true: keys and answers then go unencrypted.',
-      })
+    requireMeant('serve', { listen, public: isPublic })
     const known = key()
     listener = await openListener(
       { listen, origins, what: 'the model', setting: 'serve.listen' },

@@ -5,6 +5,7 @@ import type { Loaded, Salvaged } from '../../config/load.ts'
 import type { Problem } from '../../config/sources.ts'
 import type { Context } from '../contract.ts'
 import { datasetParts } from '../model/locate.ts'
+import { listeningProblems } from './listening.ts'
 import { modelProblems } from './model.ts'
 import { networkProblems } from './network.ts'
 import { pluginProblems } from './plugins.ts'
@@ -22,5 +23,6 @@ export async function startProblems(
     ...(await pluginProblems(context, loaded, known)),
     ...(await modelProblems(context, loaded, known)),
     ...(await networkProblems(context, loaded)),
+    ...(await listeningProblems(loaded)),
   ]
 }

@@ -1,11 +1,10 @@
-// Checks the network settings: addresses are valid, the key of a private swarm is readable, and keys do not conflict.
+// Checks the swarm's settings: addresses are valid, the key of a private swarm is readable, and keys do not conflict.
 
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { multiaddr } from '@multiformats/multiaddr'
 import type { Loaded } from '../../config/load.ts'
 import type { Problem } from '../../config/sources.ts'
-import { requireMeant } from '../../control/api/tcp.ts'
 import { loadMembership } from '../../swarm/join/membership.ts'
 import { parsePsk } from '../../swarm/join/psk.ts'
 import type { Context } from '../contract.ts'
@@ -15,14 +14,9 @@ export async function networkProblems(
   { paths }: Pick<Context, 'paths'>,
   { config, originOf }: Pick<Loaded, 'config' | 'originOf'>,
 ): Promise<Problem[]> {
-  const { swarm, control } = config
-  const { listen } = control
-  const open =
-    listen === undefined
-      ? []
-      : await attempt(['control', 'listen'], originOf, () => requireMeant({ ...control, listen }))
-  if (!swarm.enabled) return open
-  const problems = [...open]
+  const { swarm } = config
+  if (!swarm.enabled) return []
+  const problems: Problem[] = []
   for (const key of ['listen', 'announce', 'bootstrap'] as const) {
     for (const [i, address] of swarm[key].entries())
       if (!isAddress(address))

@@ -1,5 +1,5 @@
 // Runs a node in the foreground: starts it, prints what happens, and stops it on a signal. The first signal saves a
-// checkpoint and stops the node; the second stops it immediately. SIGHUP and SIGUSR2 are in answer-signal.ts. The node
+// checkpoint and stops the node; a later one stops it immediately. SIGHUP and SIGUSR2 are in answer-signal.ts. The node
 // itself is behind RunNode.
 
 import { isAbsolute } from 'node:path'
@@ -24,6 +24,7 @@ import { answerSignal } from './answer-signal.ts'
 import { isInvite } from './join-target.ts'
 import { refuseSecond } from './second.ts'
 import { createServiceManager, sendBySystemdNotify } from './service-manager.ts'
+import { createStopSignals } from './stop-signals.ts'
 
 const SIGNAL_NUMBER: Partial<Record<NodeJS.Signals, number>> = { SIGINT: 2, SIGTERM: 15 }
 
@@ -53,7 +54,7 @@ export async function runForeground(
   const interrupted = new WaggleError('E_USAGE', 'interrupted')
   const progress = createProgressLine(context)
   let node: NodeHandle | undefined
-  let signals = 0
+  const signals = createStopSignals(io)
   const service = openService(context, () => node)
   const stop = (words: string): void => {
     context.say(words)
@@ -64,17 +65,14 @@ export async function runForeground(
       .catch((error) => context.say(`error: ${messageOf(error)}`))
   }
   const offSignals = io.onSignal((signal) => {
-    signals += 1
-    if (signals > 1) {
-      io.exit(128 + (SIGNAL_NUMBER[signal] ?? 2))
-      return
-    }
-    stop(`Stopping${relay ? '' : ': saving a checkpoint'}. Press Ctrl-C again to stop at once.`)
+    const asked = signals.take()
+    if (asked === 'exit') io.exit(128 + (SIGNAL_NUMBER[signal] ?? 2))
+    if (asked === 'stop')
+      stop(`Stopping${relay ? '' : ': saving a checkpoint'}. Press Ctrl-C again to stop at once.`)
   })
   // `waggle up | head`, or a closed terminal: stops as with Ctrl-C.
   const gone = (): void => {
-    signals += 1
-    if (signals === 1) stop('Stopping: the output was closed.')
+    if (signals.take() === 'stop') stop('Stopping: the output was closed.')
   }
   io.onReaderGone(gone)
   const offRequests = io.onRequest((signal) => {
@@ -125,7 +123,7 @@ export async function runForeground(
     return await node.whenStopped
   } catch (error) {
     // Interrupted during the start, by a signal or by `waggle stop`: there is nothing to report.
-    if (signals > 0 && node === undefined) return EXIT.interrupted
+    if (signals.isAsked && node === undefined) return EXIT.interrupted
     if (error === interrupted) return EXIT.ok
     throw error
   } finally {

@@ -40,14 +40,18 @@ async function loadBase(
   precision: BasePrecision,
   check?: Check,
 ): Promise<StoredModel> {
-  const { base } = checkpoint
-  const place = base?.name === 'default' ? bundledModel(context.io.packageRoot) : base?.directory
   const { config } = contextConfig(context)
-  const directory =
-    place !== undefined && isModelThere(place)
-      ? place
-      : (await locateModel(context, config.model.path)).directory
+  const directory = baseHere(context, checkpoint) ?? (await locateModel(context, config.model.path)).directory
   return await loadChecked(context, directory, precision, check)
+}
+
+/** Where the model is that a checkpoint started from; undefined if it is not there any more. */
+export function baseHere(
+  { io }: Pick<Context, 'io'>,
+  { base }: Pick<CheckpointHere, 'base'>,
+): string | undefined {
+  const place = base?.name === 'default' ? bundledModel(io.packageRoot) : base?.directory
+  return place !== undefined && isModelThere(place) ? place : undefined
 }
 
 /** A GGUF file, or a folder with a config.json. */

@@ -6,17 +6,20 @@ import { join } from 'node:path'
 import { bytes, count, duration, percent, stepsText, trainingText } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
-import { openWeights } from '../../policy/safetensors/read.ts'
+import { modelSource } from '../../policy/files/model-source.ts'
+import { type Movement, movement } from '../../policy/movement.ts'
 import { createCheckpoints } from '../../store/checkpoints/checkpoints.ts'
 import { openHome } from '../../store/home.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import { createPool } from '../../store/pool/pool.ts'
+import { sizeOf, WEIGHT_FILES, watchedDisk } from '../../store/watched-disk.ts'
 import { quoted } from '../context.ts'
 import type { Context } from '../contract.ts'
+import { withProgress } from '../text/progress.ts'
 import { tableText } from '../text/table-text.ts'
-import { noCheckpoint } from './checkpoint.ts'
+import { baseHere, noCheckpoint } from './checkpoint.ts'
 import { referenceOf, shortName } from './continued.ts'
-import { type CheckpointHere, checkpointsHere } from './manifests.ts'
+import { type CheckpointHere, checkpointsHere, newestCheckpoint } from './manifests.ts'
 import { recordsOf } from './run-records.ts'
 
 /** Number of tensors that `diff` shows. */
@@ -59,19 +62,18 @@ export function list({ paths, json, io, out }: Context): number {
 const nameOf = (one: CheckpointHere): string => one.base?.title ?? shortName(referenceOf(one) ?? 'unknown')
 
 /** Compares two checkpoints of a model: relative change of the weights, held-out accuracy, and groups trained on. */
-export async function diff({ paths, json, out, arguments: [, from, to] }: Context): Promise<number> {
-  const all = checkpointsHere(paths.checkpoints)
-  if (all.length === 0) throw noCheckpoint(paths.checkpoints)
-  const a = from === undefined ? (sameModel(all, all[0]!)[1] ?? all[0]!) : ofStep(all, from)
-  const b = to === undefined ? sameModel(all, a)[0]! : ofStep(sameModel(all, a), to)
-  const { whole, tensors } = await movement(a, b)
+export async function diff(context: Context): Promise<number> {
+  const { paths, json, out } = context
+  const [a, b] = comparedBy(context)
+  const moved = await movementOf([a, b], context)
   const sides = [a, b].map((one) => ({
     step: one.step,
     ...accuracyOf(paths, one),
     ...groupsOf(paths, one),
   }))
   if (json) {
-    out(JSON.stringify({ v: 1, from: sides[0], to: sides[1], change: whole, tensors }))
+    const { whole: change, of, tensors } = moved
+    out(JSON.stringify({ v: 1, from: sides[0], to: sides[1], change, of, tensors }))
     return 0
   }
   const rows = sides.map(({ step, accuracy, own, foreign }) => [
@@ -82,13 +84,61 @@ export async function diff({ paths, json, out, arguments: [, from, to] }: Contex
   ])
   for (const line of tableText(['STEP', 'HELD OUT', 'OWN GROUPS', "PEERS' GROUPS"], rows)) out(line)
   out('')
-  out(`the weights changed by ${percent(whole, 3)} of their norm; the tensors that changed most:`)
-  for (const line of tableText(
-    ['TENSOR', 'CHANGE'],
-    tensors.slice(0, TENSORS).map(({ name, change }) => [name, percent(change, 3)]),
-  ))
-    out(line)
+  for (const line of movementText(moved)) out(line)
   return 0
+}
+
+/** The two that are to be compared, of one model. */
+function comparedBy({ paths, arguments: [, from, to] }: Context): [CheckpointHere, CheckpointHere] {
+  const all = checkpointsHere(paths.checkpoints)
+  if (all.length === 0) throw noCheckpoint(paths.checkpoints)
+  const a = from === undefined ? (sameModel(all, all[0]!)[1] ?? all[0]!) : ofStep(all, from)
+  const same = sameModel(all, a)
+  if (to !== undefined) return [a, ofStep(same, to)]
+  if (same[0] !== a) return [a, same[0]!]
+  throw new WaggleError(
+    'E_USAGE',
+    same.length === 1
+      ? `there is only one checkpoint of this model, of step ${a.step}`
+      : `step ${a.step} is the newest checkpoint, so there is none to compare it with`,
+    {
+      hint: 'Name two steps that `waggle checkpoint list` shows, or train on and save with `waggle checkpoint`.',
+    },
+  )
+}
+
+/** The base model is read only where an adapter moved it, and only if it is still there. */
+async function movementOf(
+  [a, b]: readonly [CheckpointHere, CheckpointHere],
+  context: Context,
+): Promise<Movement> {
+  const place = a.adapter && b.adapter && baseHere(context, b)
+  if (!place) return await movement([a, b], { disk })
+  const total = await sizeOf(place, WEIGHT_FILES, { disk })
+  return await withProgress(context, 'load', { unit: 'bytes', total }, async (at) => {
+    const source = await modelSource(place, { disk: watchedDisk(disk, at) })
+    const base = await source.weights()
+    try {
+      return await movement([a, b], { disk, base })
+    } finally {
+      await base.close()
+    }
+  })
+}
+
+function movementText({ of, whole, tensors }: Movement): string[] {
+  const share = percent(whole, 3)
+  if (of === 'factors')
+    return [
+      `the two factors of the adapter changed by ${share} of their own norm`,
+      'How far that moved the model is not known: its base model is not here.',
+    ]
+  const what =
+    of === 'matrices'
+      ? `the adapter changed the matrices under it by ${share} of their norm; those that changed most:`
+      : `the weights changed by ${share} of their norm; the tensors that changed most:`
+  const rows = tensors.slice(0, TENSORS).map(({ name, change }) => [name, percent(change, 3)])
+  return [what, ...tableText(['TENSOR', 'CHANGE'], rows)]
 }
 
 /** Makes a checkpoint the newest one of its model. Newer checkpoints are moved away, not deleted. */
@@ -136,7 +186,8 @@ export async function restore(context: Context): Promise<number> {
         ? JSON.stringify({ v: 1, step: wanted.step, setAside: newer.map(({ step }) => step), aside })
         : wanted.folder,
     )
-    const model = all[0]!.lineage === wanted.lineage ? undefined : referenceOf(wanted)
+    const newest = newestCheckpoint(paths.checkpoints)
+    const model = newest?.lineage === wanted.lineage ? undefined : referenceOf(wanted)
     const start = model === undefined ? 'up' : `up --model ${quoted(model)}`
     say(`The next \`${context.commandLine(start)}\` continues from step ${wanted.step}.`)
     if (newer.length > 0)
@@ -174,32 +225,3 @@ function groupsOf(paths: Context['paths'], one: CheckpointHere): { own?: number;
   const { own, foreign } = recordsOf(paths, one)
   return { ...(own === undefined ? {} : { own }), ...(foreign === undefined ? {} : { foreign }) }
 }
-
-async function movement(a: CheckpointHere, b: CheckpointHere) {
-  const [before, after] = await Promise.all(
-    [a, b].map(({ folder }) => openWeights({ path: join(folder, 'model.safetensors') }, { disk })),
-  )
-  try {
-    const tensors: { name: string; change: number }[] = []
-    let [moved, norm] = [0, 0]
-    for (const name of before!.tensors.keys()) {
-      if (!after!.tensors.has(name)) continue
-      const [x, y] = [await before!.readFloat32(name), await after!.readFloat32(name)]
-      let [difference, size] = [0, 0]
-      for (let i = 0; i < x.length; i++) {
-        difference += (y[i]! - x[i]!) ** 2
-        size += x[i]! ** 2
-      }
-      moved += difference
-      norm += size
-      tensors.push({ name, change: relative(difference, size) })
-    }
-    return { whole: relative(moved, norm), tensors: tensors.sort((x, y) => y.change - x.change) }
-  } finally {
-    await Promise.all([before!.close(), after!.close()])
-  }
-}
-
-/** Relative change of a norm. An adapter's second factor starts at zero, where any change counts as 1. */
-const relative = (difference: number, size: number): number =>
-  difference === 0 ? 0 : Math.sqrt(difference / (size || difference))

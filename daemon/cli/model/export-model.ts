@@ -15,6 +15,7 @@ import { hubReference } from '../../policy/sources/reference.ts'
 import { hubToken } from '../../policy/sources/token.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import { watchedDisk } from '../../store/watched-disk.ts'
+import { quoted } from '../context.ts'
 import type { Context } from '../contract.ts'
 import { withProgress } from '../text/progress.ts'
 import { loadCheckpoint, loadNewest, newestAsked, noCheckpoint } from './checkpoint.ts'
@@ -79,13 +80,13 @@ async function exportTo(target: string, push: Push | undefined, context: Context
   context.say(
     bare
       ? `step ${step}; it belongs on ${base.hub ?? model.directory}`
-      : `step ${step}; try it with \`${io.program} chat --model ${push?.name ?? target}\``,
+      : `step ${step}; try it with \`${io.program} chat --model ${quoted(push?.name ?? target)}\``,
   )
   // An export works without a running node, so errors are ignored.
   const training = (await context.client.snapshot().catch(() => undefined))?.training
   if (training && training.step > step)
     context.say(
-      `The node is at step ${training.step} by now. For its newest weights: \`${context.commandLine(`export ${context.arguments.join(' ')} --save --force`)}\``,
+      `The node is at step ${training.step} by now. For its newest weights: \`${context.commandLine(`export ${context.arguments.map(quoted).join(' ')} --save --force`)}\``,
     )
   return 0
 }

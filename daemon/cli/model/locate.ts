@@ -1,11 +1,13 @@
 // Finds the folder of `model.path` and the files of datasets for commands. Downloads what is missing and shows a
 // progress bar.
 
+import { WaggleError } from '../../../protocol/errors.ts'
 import { sleep } from '../../platform/index.ts'
 import { type CachedModel, cacheRoot, listCached } from '../../policy/sources/cache.ts'
 import { findDataset } from '../../policy/sources/datasets.ts'
 import { bundledModel, type FoundModel, findModel } from '../../policy/sources/find.ts'
 import { type LocalModel, listLocal } from '../../policy/sources/local.ts'
+import { hubReference } from '../../policy/sources/reference.ts'
 import type { DownloadParts } from '../../policy/sources/repository.ts'
 import { nodeDisk as disk, freeBytes } from '../../store/node-disk.ts'
 import type { LoadParts } from '../../wiring/datasets.ts'
@@ -46,6 +48,14 @@ export async function locateModel(
   } finally {
     off()
   }
+}
+
+/** Fetches a model from the hub, or what is new of it. Throws E_USAGE for what cannot be a name there. */
+export async function pullModel(context: Context, name: string): Promise<FoundModel> {
+  if (hubReference(name) !== undefined) return await locateModel(context, name, { refresh: true })
+  throw new WaggleError('E_USAGE', `"${name}" is no name on the hub`, {
+    hint: 'Give org/name or org/name@revision, such as Qwen/Qwen2.5-0.5B-Instruct. A folder or a GGUF file needs no download: name it with --model.',
+  })
 }
 
 /** Parts of `loadTasks`: datasets on the hub are found or fetched, and a bar shows how far long reading is. */

@@ -20,10 +20,7 @@ export interface Records {
  * first one and the newest before it was saved; the runs have later ones.
  */
 export function recordsOf({ runs }: { runs: string }, checkpoint: CheckpointHere): Records {
-  const found = [
-    ...(checkpoint.evaluations ?? []),
-    ...listRuns(runs).flatMap((file) => evaluationsIn(file, checkpoint)),
-  ]
+  const found = [...(checkpoint.evaluations ?? []), ...evaluationsIn(runs, checkpoint)]
   const byStep = new Map<number, Evaluation>()
   for (const one of found) {
     const known = byStep.get(one.step)
@@ -44,16 +41,41 @@ const cardEvaluation = ({ step, prompts, accuracy, tasks, greedy }: Evaluation):
   greedy: greedy?.accuracy,
 })
 
+/**
+ * The evaluations of all runs that are in the checkpoint's past. Where the policy went back to an earlier step, those of
+ * the steps that were lost are left out.
+ */
+function evaluationsIn(runs: string, checkpoint: CheckpointHere): Evaluation[] {
+  let found: Evaluation[] = []
+  for (const file of listRuns(runs).reverse()) {
+    for (const event of eventsIn(file, checkpoint)) {
+      if (event.type === 'eval') {
+        found.push(event)
+        continue
+      }
+      const step = event.snapshot.model?.policy.version
+      if (step === undefined) continue
+      // The policy left the checkpoint behind: what follows is another past.
+      if (event.time > checkpoint.savedAt && step < checkpoint.step) return found
+      found = found.filter((one) => one.step <= step)
+    }
+  }
+  return found
+}
+
+type Recorded = Extract<Event, { type: 'eval' | 'snapshot' }>
+
 /** None if the run was of another lineage. */
-function evaluationsIn(file: string, { lineage }: CheckpointHere): Evaluation[] {
-  const found: Evaluation[] = []
+function eventsIn(file: string, { lineage }: CheckpointHere): Recorded[] {
+  const found: Recorded[] = []
   for (const line of readFileSync(file, 'utf8').split('\n')) {
     if (!line.includes('"eval"') && !line.includes('"snapshot"')) continue
     try {
       const event = JSON.parse(line) as Event
+      if (event.type !== 'snapshot' && event.type !== 'eval') continue
       if (event.type === 'snapshot' && (event.snapshot.model?.policy.lineage ?? lineage) !== lineage)
         return []
-      if (event.type === 'eval') found.push(event)
+      found.push(event)
     } catch {
       // A crash can leave an incomplete line.
     }

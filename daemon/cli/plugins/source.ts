@@ -38,6 +38,11 @@ export async function findPlugin(context: Context, wanted: string): Promise<Plug
     return source.importPlugin(path).then(asPlugin).catch(unusable(wanted))
   }
   const ids = source.builtIn.map(({ kind, name }) => `${kind}/${name}`)
+  const named = ids.filter((id) => id.endsWith(`/${wanted}`))
+  if (named.length === 1)
+    throw new WaggleError('E_USAGE', `"${wanted}" is no plugin's id: that is "${named[0]}"`, {
+      hint: 'An id is the kind and the name; `waggle plugins list` shows both.',
+    })
   throw new WaggleError('E_USAGE', `there is no plugin "${wanted}".${didYouMean(wanted, ids)}`, {
     hint: '`waggle plugins list` shows all plugins. A file must start with ./ or end with .ts or .js.',
   })

@@ -16,7 +16,11 @@ export const USE_MODEL: readonly Command[] = [
     ],
     options: [
       { name: 'seed', value: 'N', summary: 'seed of the prompt (default 0)' },
-      { name: 'difficulty', value: 'N', summary: "difficulty of the prompt (default: the task's)" },
+      {
+        name: 'difficulty',
+        value: 'N',
+        summary: "difficulty of the prompt (default: this home's, else the task's)",
+      },
       {
         name: 'ids',
         value: 'FILE',

@@ -28,9 +28,16 @@ import {
 } from '../../../protocol/api/index.ts'
 import { safeText } from '../../../protocol/text.ts'
 
-/** `program` is how the user calls this program; suggested commands use it. */
-export function statusText(s: Snapshot, program = 'waggle'): string[] {
-  const rows = [...nodeRows(s), ...trainingRows(s), ...swarmRows(s, program), ...machineRows(s)]
+/** Makes a suggested command one that the user can type. */
+type CommandLine = (rest: string) => string
+
+export function statusText(s: Snapshot, commandLine: CommandLine = (rest) => `waggle ${rest}`): string[] {
+  const rows = [
+    ...nodeRows(s),
+    ...trainingRows(s, commandLine),
+    ...swarmRows(s, commandLine),
+    ...machineRows(s),
+  ]
   const lines = rows.flatMap(([label, text]) =>
     text ? [`${label.padEnd(11)}${safeText(text, { line: true, limit: 400 })}`] : [],
   )
@@ -40,7 +47,7 @@ export function statusText(s: Snapshot, program = 'waggle'): string[] {
     )
   }
   for (const { level, text, action } of adviceOn(s)) {
-    const what = action.replace(/`([a-z])/g, `\`${program} $1`)
+    const what = action.replace(/`([a-z][^`]*)`/g, (_, rest: string) => `\`${commandLine(rest)}\``)
     lines.push(safeText(`${level === 'attention' ? '!' : ' '} ${text} - ${what}`, { line: true, limit: 400 }))
   }
   return lines
@@ -60,13 +67,19 @@ function nodeRows(s: Snapshot): Row[] {
     [
       'model',
       model &&
-        `${model.title ?? model.name}  ${model.policy.lineage.slice(0, 12)}  policy v${model.policy.version}${model.parameters ? `  ${si(model.parameters)} parameters` : ''}`,
+        join(
+          model.title ?? model.name,
+          model.policy.lineage.slice(0, 12),
+          `policy v${model.policy.version}`,
+          model.parameters !== undefined && `${si(model.parameters)} parameters`,
+          trainedText(model.adapterRank),
+        ),
     ],
     ['engine', engine && `${engine.kind} on ${engine.device}${engine.reason ? ` (${engine.reason})` : ''}`],
   ]
 }
 
-function trainingRows(s: Snapshot): Row[] {
+function trainingRows(s: Snapshot, commandLine: CommandLine): Row[] {
   const { training: t, rollouts: r } = s
   return [
     [
@@ -79,7 +92,7 @@ function trainingRows(s: Snapshot): Row[] {
           r?.signalShare !== undefined && `signal ${percent(r.signalShare, 0)} of groups`,
         ),
     ],
-    ['trained on', trained(s)],
+    ['trained on', trained(s, commandLine)],
     ['held-out', heldOut(s)],
     ['recipe', recipeText(s)],
     [
@@ -118,7 +131,7 @@ function trainingRows(s: Snapshot): Row[] {
   ]
 }
 
-function swarmRows(s: Snapshot, program: string): Row[] {
+function swarmRows(s: Snapshot, commandLine: CommandLine): Row[] {
   const { rollouts: r, swarm } = s
   return [
     [
@@ -127,7 +140,7 @@ function swarmRows(s: Snapshot, program: string): Row[] {
         (swarm.enabled
           ? join(
               `${swarm.connected} peer${swarm.connected === 1 ? '' : 's'}`,
-              swarm.hasLeft ? `left: \`${program} join PEER\` connects again` : swarm.reachability,
+              swarm.hasLeft ? `left: \`${commandLine('join PEER')}\` connects again` : swarm.reachability,
               swarm.peers
                 .filter((p) => p.state !== 'down' && p.state !== 'seen')
                 .map((p) => p.name)
@@ -183,10 +196,11 @@ function nearby({ swarm }: Snapshot): string | undefined {
 }
 
 /** The newest phase, and where earlier ones are. */
-function trained({ trained: phases = [] }: Snapshot): string | undefined {
+function trained({ trained: phases = [] }: Snapshot, commandLine: CommandLine): string | undefined {
   const last = phases.at(-1)
   if (!last) return undefined
-  const before = phases.length > 1 ? `; ${phases.length - 1} earlier: see \`checkpoint list\`` : ''
+  const before =
+    phases.length > 1 ? `; ${phases.length - 1} earlier: see \`${commandLine('checkpoint list')}\`` : ''
   return `${stepsText(last)}: ${trainingText(last)}${before}`
 }
 
@@ -213,6 +227,12 @@ function compared(first: Evaluation, last: Evaluation, how: 'sampled' | 'greedy'
   const least = Math.ceil(100 * detectable(after.share, after.n))
   const shown = direction === 'unclear' ? ` (changes below ${least} points often do not show)` : ''
   return `${now}, ${word} ${percent(before.share, 0)} at step ${count(first.step)}${shown}`
+}
+
+/** `rank`: of the adapter; null if all parameters are trained. */
+function trainedText(rank: number | null | undefined): string | undefined {
+  if (rank === undefined) return undefined
+  return rank === null ? 'all are trained' : `an adapter of rank ${rank} is trained`
 }
 
 const join = (...parts: Array<string | false | undefined>): string => parts.filter(Boolean).join('  ')

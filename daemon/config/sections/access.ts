@@ -1,12 +1,11 @@
 // The sections [control], [screen], [serve] and [agents]: what the node serves to people and programs.
 
 import { z } from 'zod'
+import { hostPort } from './host-port.ts'
 import { plugin } from './plugin.ts'
 
 export const control = z.strictObject({
-  listen: z
-    .string()
-    .regex(/^(\[[0-9a-fA-F:]+\]|[^\s:[\]]+):\d{1,5}$/, 'must be host:port, such as 127.0.0.1:4190')
+  listen: hostPort('127.0.0.1:4190')
     .optional()
     .describe('host:port of the control API and /metrics over TCP, with tokens'),
   public: z.boolean().default(false).describe('let other machines reach control.listen, unencrypted'),
@@ -21,11 +20,7 @@ export const screen = z.strictObject({
 })
 
 export const serve = z.strictObject({
-  listen: z
-    .string()
-    .regex(/^(\[[0-9a-fA-F:]+\]|[^\s:[\]]+):\d{1,5}$/, 'must be host:port, such as 127.0.0.1:4390')
-    .optional()
-    .describe('host:port at which the model answers programs'),
+  listen: hostPort('127.0.0.1:4390').optional().describe('host:port at which the model answers programs'),
   public: z.boolean().default(false).describe('let other machines reach serve.listen, unencrypted'),
   origins: z
     .array(z.string().regex(/^https?:\/\/[^/\s]+$/, 'must be an origin, such as https://chat.example.org'))
@@ -37,9 +32,7 @@ export const serve = z.strictObject({
 })
 
 export const agents = z.strictObject({
-  listen: z
-    .string()
-    .regex(/^(\[[0-9a-fA-F:]+\]|[^\s:[\]]+):\d{1,5}$/, 'must be host:port, such as 127.0.0.1:4290')
+  listen: hostPort('127.0.0.1:4290')
     .optional()
     .describe("host:port on loopback of the agents' gateway, whose rollouts are trained on"),
   strict: z

@@ -1,6 +1,7 @@
 // The sections [node] and [swarm]: who the node is, and its peers.
 
 import { z } from 'zod'
+import { hostPort } from './host-port.ts'
 
 export const node = z.strictObject({
   name: z.string().min(1).max(64).optional().describe("the node's name; if unset, derived from its peer ID"),
@@ -82,7 +83,7 @@ export const swarm = z.strictObject({
     .default(false)
     .describe('connect directly where both nodes are behind NATs; needs a package; not in a private swarm'),
   stun: z
-    .array(z.string().regex(/^(\[[0-9A-Fa-f:]+\]|[^\s:[\]/]+):\d{1,5}$/, 'must be host:port'))
+    .array(hostPort('stun.example.org:3478'))
     .default([])
     .describe('STUN servers for WebRTC, besides those of invites'),
   stun_port: z.int().min(0).max(65_535).default(0).describe('UDP port that answers STUN; 0: none'),

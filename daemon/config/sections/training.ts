@@ -67,8 +67,13 @@ export const training = z.strictObject({
     .describe(
       "lora: an adapter; full: all parameters, which needs more memory; auto: as in this home's checkpoints, lora in a new home",
     ),
-  lora_rank: z.int().min(1).max(1024).default(16).describe('rank of the adapter'),
-  lora_alpha: z.number().gt(0).max(65_536).default(32).describe('the adapter is scaled by alpha / rank'),
+  lora_rank: z.int().min(1).max(1024).default(16).describe('rank of the adapter of a new home'),
+  lora_alpha: z
+    .number()
+    .gt(0)
+    .max(65_536)
+    .default(32)
+    .describe('the adapter of a new home is scaled by alpha / rank'),
   learning_rate: z
     .number()
     .gt(0)

@@ -6,20 +6,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import { COMMANDS, type Snapshot } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { HttpError, listenOn, sendJson } from '../../http/index.ts'
+import { HttpError, listenOn, requireMeant, sendJson } from '../../http/index.ts'
 import { createSeriesRecorder } from '../journal/series.ts'
 import type { NodeControl } from '../node/node.ts'
 import { errorBody, statusOf } from './errors.ts'
 import { perform } from './perform.ts'
 import { createRoutes } from './routes.ts'
 import { listenOwnerOnly } from './socket.ts'
-import {
-  type AccessControl,
-  createAccessControl,
-  limitStrangers,
-  requireMeant,
-  type TcpOptions,
-} from './tcp.ts'
+import { type AccessControl, createAccessControl, limitStrangers, type TcpOptions } from './tcp.ts'
 
 /** Readers share a snapshot that is at most this old. */
 const SNAPSHOT_FRESH_MS = 200
@@ -127,7 +121,7 @@ export async function startControlServer(
     await listenOwnerOnly(servers[0]!, socket)
     if (tcp) {
       const server = serve(createAccessControl(tcp))
-      requireMeant(tcp)
+      requireMeant('control', tcp)
       await listenOn(server, { listen: tcp.listen, what: 'the control API', setting: 'control.listen' })
       servers.push(server)
     }

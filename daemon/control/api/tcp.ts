@@ -4,8 +4,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { Server, Socket } from 'node:net'
-import { WaggleError } from '../../../protocol/errors.ts'
-import { HttpError, isLoopback, isSameToken, tokenIn, tokenOf } from '../../http/index.ts'
+import { HttpError, isSameToken, tokenIn, tokenOf } from '../../http/index.ts'
 
 export interface TcpOptions {
   /** host:port */
@@ -47,18 +46,6 @@ export function createAccessControl({ readTokenFile, adminTokenFile }: TcpOption
       if (changes) throw new HttpError(403, 'forbidden', 'the read token does not allow changes', { hint })
     },
   }
-}
-
-/** Throws E_PORT for an address that other machines can reach, unless control.public is set. */
-export function requireMeant({ listen, public: isPublic }: Pick<TcpOptions, 'listen' | 'public'>): void {
-  if (isLoopback(listen) || isPublic) return
-  throw new WaggleError(
-    'E_PORT',
-    `control.listen = "${listen}" can be reached by other machines and is not encrypted`,
-    {
-      hint: 'Use 127.0.0.1 and connect over ssh (`waggle top --on ssh://host`), or set control.public = true if you trust the network.',
-    },
-  )
 }
 
 /**

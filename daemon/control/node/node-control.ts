@@ -12,6 +12,7 @@ import type {
   EvalResult,
   HeadsInfo,
   LimitsInfo,
+  ModelInfo,
   PhaseInfo,
   PhaseName,
   Phases,
@@ -39,7 +40,9 @@ import { createSwarmControl } from './swarm-control.ts'
 
 export interface NodeFacts {
   node: Snapshot['node']
-  model: { name: string; title: string; path: string; parameters: number; maxCompletionTokens: number }
+  model: Required<
+    Pick<ModelInfo, 'name' | 'title' | 'path' | 'parameters' | 'adapterRank' | 'maxCompletionTokens'>
+  >
   /** Files that must not be shared. */
   secrets: readonly string[]
   tasks?: NonNullable<Snapshot['tasks']>

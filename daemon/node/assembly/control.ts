@@ -36,6 +36,7 @@ export function openNodeControl(
         model: {
           ...{ name: found.name, title: base.title, path: found.directory },
           parameters: parameterCount(model.spec),
+          adapterRank: plan.adapter?.rank ?? null,
           maxCompletionTokens: config.model.max_completion_tokens,
         },
         secrets: secretFiles(config, paths),

@@ -2,6 +2,7 @@
 
 import { PACKAGE_ROOT } from '../../../protocol/package.ts'
 import { bundledModel } from '../../policy/sources/find.ts'
+import { trainedMeta } from '../../policy/trained.ts'
 import { createCheckpoints } from '../../store/checkpoints/checkpoints.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import { restoreNode } from '../../trainer/checkpoints/checkpointing.ts'
@@ -26,6 +27,7 @@ export async function openTrained(context: NodeContext, parts: Store & Plugins) 
       directory: paths.checkpoints,
       keep: config.checkpoint.keep,
       apart: () => Math.floor(settings().checkpoint.every_steps / 2),
+      isAsked: ({ meta }) => trainedMeta(meta).asked === true,
     },
     { disk, clock: machine.now, log },
   )

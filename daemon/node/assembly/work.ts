@@ -41,7 +41,7 @@ export async function startWork(context: NodeContext, parts: Parts) {
     ),
   )
   late.swarm = swarm
-  const requests = createCheckpointRequests(saving.save)
+  const requests = createCheckpointRequests(() => saving.save({ isAsked: true }))
   const isHeld = (): boolean => wishes.paused || limits.isHeld
   const restTimer = createRestTimer({ isHeld, after, onDue: changed.wake })
   closers.add(restTimer.close)

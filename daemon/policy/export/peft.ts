@@ -7,7 +7,6 @@ import { asFloats, type BaseWeights } from '../../engine/stored/stored.ts'
 import type { JsonObject } from '../files/model-files.ts'
 import type { Dtype, TensorSource } from '../safetensors/read.ts'
 
-export const ADAPTER_CONFIG_FILE = 'adapter_config.json'
 export const ADAPTER_WEIGHTS_FILE = 'adapter_model.safetensors'
 const PREFIX = 'base_model.model.'
 

@@ -8,16 +8,11 @@ import { asFloats } from '../../engine/stored/stored.ts'
 import { writeFileWhole } from '../../store/atomic.ts'
 import type { Disk } from '../../store/disk.ts'
 import { mergedTensor } from '../adapter.ts'
+import { ADAPTER_CONFIG_FILE } from '../files/model-files.ts'
 import { modelSource } from '../files/model-source.ts'
 import type { StoredModel } from '../model.ts'
 import { encodeSafetensors, type TensorSource, WEIGHTS_FILE } from '../safetensors/read.ts'
-import {
-  ADAPTER_CONFIG_FILE,
-  ADAPTER_WEIGHTS_FILE,
-  type AdapterBase,
-  adapterConfig,
-  adapterTensors,
-} from './peft.ts'
+import { ADAPTER_WEIGHTS_FILE, type AdapterBase, adapterConfig, adapterTensors } from './peft.ts'
 
 export const EXPORT_DTYPES = {
   f32: ['F32', 'float32'],

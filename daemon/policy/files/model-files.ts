@@ -65,6 +65,8 @@ export interface ModelSource {
 /** A tokenizer with 250,000 entries takes about 20 MB, the other files a few kB. */
 const MAX_BYTES: Record<string, number> = { 'tokenizer.json': 128 * 1024 * 1024 }
 const MAX_BYTES_OTHERWISE = 16 * 1024 * 1024
+/** PEFT's, in the folder of an adapter. */
+export const ADAPTER_CONFIG_FILE = 'adapter_config.json'
 /** `models--org--name/snapshots/<commit>`, where links lead to `models--org--name/blobs`. */
 const SNAPSHOT = /[\\/]models--[^\\/]+[\\/]snapshots[\\/][^\\/]+[\\/]?$/
 
@@ -75,7 +77,15 @@ export async function rootOf(directory: string, disk: Disk): Promise<string> {
 }
 
 export async function readConfig(directory: string, disk: Disk): Promise<JsonObject> {
-  return await readJson(directory, 'config.json', disk)
+  return await readJson(directory, 'config.json', disk).catch(async (error) => {
+    if (error instanceof Missing && (await disk.stat(join(directory, ADAPTER_CONFIG_FILE)))) {
+      throw new WaggleError('E_MODEL', `${directory} holds an adapter, not a model`, {
+        hint: 'Give the folder of a model. `waggle export model` writes one with the adapter merged into it.',
+        cause: error,
+      })
+    }
+    throw error
+  })
 }
 
 /** Everything but the weights. */

@@ -58,7 +58,7 @@ const LONGER = 1.25
 /** Tokens of a conversation that a plan has room for, even where that leaves fewer sequences side by side. */
 const CONVERSATION = 2048
 
-/** Throws E_CHECKPOINT if the config's training method differs from the checkpoint's. */
+/** Throws E_CHECKPOINT if the config's training method, or its adapter, differs from the checkpoint's. */
 export function wishOf({
   config,
   questions,
@@ -83,6 +83,7 @@ export function wishOf({
       { hint: `Set training.method to "${had}" or "auto", or start in a home of its own (--home DIR).` },
     )
   }
+  if (checkpoint?.adapter) checkAdapter(checkpoint.adapter, training)
   const basePrecision = engine.base_precision ?? 'auto'
   if (had === 'full' && basePrecision !== 'auto' && basePrecision !== 'f32') {
     throw new WaggleError(
@@ -117,6 +118,18 @@ export function wishOf({
       ...(isServed(config) ? { served: config.serve.max_calls } : {}),
     },
   }
+}
+
+function checkAdapter(
+  had: AdapterSpec,
+  { lora_rank: rank, lora_alpha: alpha }: TrainingConfig['training'],
+): void {
+  if (had.rank === rank && had.alpha === alpha) return
+  throw new WaggleError(
+    'E_CHECKPOINT',
+    `training.lora_rank is ${rank} and lora_alpha ${alpha}, and the adapter in this home has ${had.rank} and ${had.alpha}`,
+    { hint: 'Leave both out, or start in a home of its own (--home DIR).' },
+  )
 }
 
 /** Most tokens of a prompt, from samples. */

@@ -30,7 +30,8 @@ export interface EvaluateOptions {
   promptsPerTask: number
   maxNewTokens: number
   /**
-   * The model's context in tokens. Plugins' text that leaves no room for a whole answer is left out. Default: no limit.
+   * The model's context in tokens. Plugins' text that leaves no room for a whole answer is left out. An answer ends where
+   * the context ends; a question that fills it counts as answered with nothing. Default: no limit.
    */
   context?: number
   /** Completions per prompt at temperature 1; default 1. */
@@ -116,7 +117,7 @@ export async function scorePart(
   const total = numbers.length * samples
   await phases.run('try', { unit: 'answers', total }, (at) => {
     const onDone = (answers: number, tokens: number): void => at(answers, undefined, tokens)
-    const ends = { maxNewTokens, context: Number.POSITIVE_INFINITY, temperature: 1, signal, onDone }
+    const ends = { ...room, temperature: 1, signal, onDone }
     return writeSequences(sequences.flat(), ends, { sampler, tokenizer, compose })
   })
   signal?.throwIfAborted()
@@ -144,10 +145,9 @@ export async function scorePrompts(
 ): Promise<PromptScores[]> {
   const { chosen, prompts } = await heldOutOf({ ...(wanted && { tasks: wanted }), promptsPerTask }, { tasks })
   const counts = prompts.map(({ length }) => length)
-  const ends = { maxNewTokens, context: Number.POSITIVE_INFINITY }
+  const room = { maxNewTokens, context }
   const orders: PromptJob[] = []
   for (const prompt of prompts.flat()) {
-    const room = { maxNewTokens, context }
     const job = await makeJob({ prompt, rollouts: 1 }, undefined, room, { tokenizer, tasks, compose })
     orders.push(job!)
   }
@@ -164,7 +164,7 @@ export async function scorePrompts(
       at(sampled.answers + greedy.answers, undefined, sampled.tokens + greedy.tokens)
     }
     const temperature = how === 'greedy' ? 0 : 1
-    await writeSequences(sequences.flat(), { ...ends, temperature, signal, onDone }, by)
+    await writeSequences(sequences.flat(), { ...room, temperature, signal, onDone }, by)
     signal?.throwIfAborted()
     return sequences.map((of) => of.map((one) => rolloutOf(one, tokenizer).reward))
   }

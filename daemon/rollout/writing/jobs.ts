@@ -21,6 +21,14 @@ export interface JobParts {
   compose?: ((view: ComposeView) => Promise<Composed | undefined>) | undefined
 }
 
+/** Whether the model's context leaves room for an answer to this order. */
+export function hasRoom(
+  { conditioning }: Pick<PromptJob, 'conditioning'>,
+  { context }: Pick<JobOptions, 'context'>,
+): boolean {
+  return conditioning.length < context
+}
+
 /**
  * Makes an order from an ask. `rewrite` replaces the result of `compose`. Text that leaves no room for a whole
  * completion is left out; if that text came from `rewrite`, there is no order.

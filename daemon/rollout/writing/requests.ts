@@ -9,7 +9,7 @@ import type { PluginRound, Work } from '../../host/contract.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { TaskBook } from '../tasks.ts'
 import { type GroupOptions, groupOf, type Written } from './group-of.ts'
-import { type JobParts, makeContinuation, makeJob } from './jobs.ts'
+import { hasRoom, type JobParts, makeContinuation, makeJob } from './jobs.ts'
 import { beginSequence, continueSequence, type Sequence } from './sequence.ts'
 import { roomOf, type WriteOptions, writeSequences } from './write.ts'
 
@@ -90,11 +90,12 @@ async function beginWork(
   const job = request.prefix
     ? makeContinuation(request, request.prefix, { ...options, isTainted }, parts)
     : await makeJob(request, rewrite, options, parts)
+  if (!job || !hasRoom(job, options)) return undefined
   const begin = (): Sequence =>
-    job!.prefix
-      ? continueSequence(job!, options.sampleSeed(), parts.tokenizer)
-      : beginSequence(job!, options.sampleSeed())
-  return job && { job: job, sequences: Array.from({ length: job.rollouts }, begin) }
+    job.prefix
+      ? continueSequence(job, options.sampleSeed(), parts.tokenizer)
+      : beginSequence(job, options.sampleSeed())
+  return { job, sequences: Array.from({ length: job.rollouts }, begin) }
 }
 
 /** One plugin's requests with the same `into` share a group if they have the same prompt. */

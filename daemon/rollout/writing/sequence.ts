@@ -109,8 +109,7 @@ export function sampleOf(sequence: Sequence, room: number, most: number): Sample
     // Each turn gets its own random numbers.
     seed: (seed ^ Math.imul(spans.length, 0x9e3779b1)) >>> 0,
     ...(drawn > 0 ? { drawn } : {}),
-    // If there is no room, the sampler refuses the request.
-    ...(room >= 1 && room < most ? { maxNewTokens: room } : {}),
+    ...(room < most ? { maxNewTokens: room } : {}),
   }
 }
 

@@ -72,8 +72,8 @@ export async function writeSequences(
     const open: Sequence[] = []
     for (const sequence of sequences) {
       if (sequence.finish !== undefined || watcher?.isAside(sequence)) continue
-      if (sequence.tokens.length > 0 && roomOf(sequence, options) < 1)
-        endAnswer(sequence, 'length', tokenizer)
+      // A prompt that fills the context gets an answer of no tokens.
+      if (roomOf(sequence, options) < 1) endAnswer(sequence, 'length', tokenizer)
       else open.push(sequence)
     }
     if (open.length === 0) return total

@@ -20,7 +20,12 @@ interface CheckpointOptions {
   keep?: number
   /** In steps, as it is now. Timed checkpoints may be few steps apart, but a roll-back needs older ones. */
   apart?(): number
+  /** True for one that somebody asked for. The newest of these stay beside those to keep. */
+  isAsked?(manifest: Manifest): boolean
 }
+
+/** Number of good ones to keep of those that somebody asked for. */
+const KEPT_ASKED = 3
 
 interface SaveRequest {
   /** Optimizer steps so far. */
@@ -172,18 +177,22 @@ async function write(
 /** Removes old ones. `all`: newest first. */
 async function rotate(
   all: readonly { name: string }[],
-  { keep = 3, apart }: CheckpointOptions,
+  { keep = 3, apart, isAsked = () => false }: CheckpointOptions,
   folder: CheckpointFolder,
 ): Promise<void> {
-  const found: Array<{ name: string; step: number }> = []
+  const found: Good[] = []
   const repeated: Array<{ name: string }> = []
   const damaged: Array<{ name: string; newer: number }> = []
   for (const { name } of all) {
     const manifest = await folder.verify(name)
     if (typeof manifest === 'string') damaged.push({ name, newer: found.length })
-    // A node that stops may save the same step again; only the newest of these is kept.
-    else if (found.at(-1)?.step === manifest.step) repeated.push({ name })
-    else found.push({ name, step: manifest.step })
+    else {
+      const one = { name, step: manifest.step, asked: isAsked(manifest) }
+      const newer = found.at(-1)
+      // A node that stops may save the same step again; only the newest of these is kept.
+      if (newer?.step === one.step && (newer.asked || !one.asked)) repeated.push(one)
+      else found.push(one)
+    }
   }
   const staying = kept(found, keep, apart?.() ?? 0)
   // An unreadable one is kept for inspection until enough newer ones are good.
@@ -195,18 +204,29 @@ async function rotate(
   for (const { name } of going) await folder.remove(name)
 }
 
+interface Good {
+  name: string
+  step: number
+  /** Somebody asked for it. */
+  asked: boolean
+}
+
 /**
- * Which good ones to keep, given newest first: the newest, and the last `keep - 1` of a chain `apart` steps apart.
+ * Which good ones to keep, given newest first: the newest, the last that somebody asked for, and of the others the last
+ * `keep - 1` of a chain `apart` steps apart.
  */
-function kept<One extends { step: number }>(found: readonly One[], keep: number, apart: number): Set<One> {
-  const [newest, ...older] = found
-  const spread: One[] = []
+function kept(found: readonly Good[], keep: number, apart: number): Set<Good> {
+  const [newest, ...rest] = found
+  const asked = new Set(rest.filter((one) => one.asked).slice(0, KEPT_ASKED - (newest?.asked ? 1 : 0)))
+  const older = rest.filter((one) => !asked.has(one))
+  const spread: Good[] = []
   for (const one of older.reverse()) {
     const before = spread.at(-1)
     if (!before || Math.abs(one.step - before.step) >= apart) spread.push(one)
   }
   return new Set([
     ...(newest ? [newest] : []),
+    ...asked,
     ...spread.slice(spread.length - Math.min(spread.length, keep - 1)),
   ])
 }

@@ -74,6 +74,7 @@ export async function saveNode(
     phases,
     evaluations,
     joined,
+    asked,
   }: Omit<NodeState, 'optimizerSteps' | 'lossScale' | 'roles'> & {
     lineage: string
     plugins?: readonly SavedState[]
@@ -88,6 +89,7 @@ export async function saveNode(
     phases?: TrainedMeta['phases']
     evaluations?: TrainedMeta['evaluations']
     joined?: TrainedMeta['joined']
+    asked?: TrainedMeta['asked']
   },
   {
     trainer,
@@ -144,7 +146,7 @@ export async function saveNode(
       ...(receipt && { [RECEIPT]: receipt }),
       ...Object.assign({}, ...beside.map((role) => trainedFiles(role.spec, role.trained, role.name))),
     },
-    meta: metaOf({ adapter: spec.adapter, base, phases, evaluations, joined }),
+    meta: metaOf({ adapter: spec.adapter, base, phases, evaluations, joined, asked }),
   })
 }
 

@@ -35,6 +35,8 @@ export interface ModelInfo {
   title?: string
   path?: string
   parameters?: number
+  /** Rank of the adapter that is trained; null if all parameters are. */
+  adapterRank?: number | null
   maxCompletionTokens?: number
   policy: PolicyInfo
 }

@@ -68,7 +68,7 @@ export function decodeInvite(text: string): Invite {
     }
   } catch (cause) {
     throw new WaggleError('E_PEER', `this invite cannot be read: ${(cause as Error).message}`, {
-      hint: 'Copy the whole string that `waggle invite` printed; it may have been cut off or changed on the way.',
+      hint: 'Copy the whole string that `waggle invite` printed on the other node; it may have been cut off or changed on the way.',
       cause,
     })
   }

@@ -82,7 +82,8 @@ export function ignoredWishes(
     temperature,
     model,
     sampling,
-  }: Pick<DialectOptions, 'strict' | 'temperature' | 'model' | 'sampling'>,
+    isServed = false,
+  }: Pick<DialectOptions, 'strict' | 'temperature' | 'model' | 'sampling' | 'isServed'>,
   others: readonly string[] = [],
 ): string[] {
   const all: Record<string, Rule> = {
@@ -103,7 +104,12 @@ export function ignoredWishes(
   )
   // Always an error, because another number of answers would change the shape of the reply.
   if (ignored.includes('n'))
-    throw invalid('n must be 1', 'Open a rollout for each answer, in the same group.')
+    throw invalid(
+      'n must be 1',
+      isServed
+        ? 'A call gets one answer: make a call for each.'
+        : 'Open a rollout for each answer, in the same group.',
+    )
   if (strict && ignored.length > 0) {
     throw invalid(
       `the node does not grant: ${ignored.slice(0, 16).join(', ')}`,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { bytes } from '../../../../protocol/api/index.ts'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import type { Context } from '../../contract.ts'
-import { listHere, locateModel } from '../../model/locate.ts'
+import { listHere, pullModel } from '../../model/locate.ts'
 import { tableText } from '../../text/table-text.ts'
 
 export async function run(context: Context): Promise<number> {
@@ -17,7 +17,7 @@ export async function run(context: Context): Promise<number> {
       hint: 'For example `waggle model pull Qwen/Qwen2.5-0.5B-Instruct`.',
     })
   }
-  const { directory, commit } = await locateModel(context, name, { refresh: true })
+  const { directory, commit } = await pullModel(context, name)
   if (context.json) context.out(JSON.stringify({ v: 1, name, commit, path: directory }))
   else context.out(directory)
   if (commit !== undefined)

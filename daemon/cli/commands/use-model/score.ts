@@ -29,7 +29,8 @@ export async function run(context: Context): Promise<number> {
     })
   }
   const seed = whole(options.seed as string | undefined, 'seed', 0)
-  const difficulty = whole(options.difficulty as string | undefined, 'difficulty', task.difficulty.default)
+  const asked = options.difficulty as string | undefined
+  const difficulty = whole(asked, 'difficulty', asked === undefined ? await usual(task, context) : 0)
   const instance = generate(task, seed, difficulty)
   // Without an answer, only the question and key are printed.
   const answer = given === '-' ? await readAll(io.stdin) : given
@@ -52,6 +53,7 @@ export async function run(context: Context): Promise<number> {
   }
   context.out(safeText(instance.question))
   context.out(`key     ${safeText(instance.key, { line: true })}`)
+  context.out(`at      seed ${seed}, difficulty ${difficulty}`)
   if (completion !== undefined && task.environment) {
     for (const line of played(task.environment, instance, completion)) context.out(safeText(line))
   }
@@ -74,6 +76,14 @@ function played(environment: Environment, instance: Instance, text: string): str
     const then = play.turns[i + 1]?.observation ?? (play.done ? 'the end' : play.observation)
     return `${String(i + 1).padEnd(8)}${answer}  ${reward}  ${then}`
   })
+}
+
+/** The difficulty at which this home trains the task, or else the task's own. */
+async function usual({ name, difficulty }: Task, context: Context): Promise<number> {
+  const { contextConfig } = await import('../../load-config.ts')
+  // Its warnings are about other keys.
+  const { tasks } = contextConfig({ ...context, say: () => {} }).config
+  return tasks.find((entry) => entry.name === name)?.difficulty ?? difficulty.default
 }
 
 /** The built-in tasks and, for any other name, also the datasets of the config. */

@@ -25,7 +25,7 @@ export async function run(context: Context): Promise<number> {
   if (options.full === true) for (const line of groups.flatMap(fullText)) context.out(line)
   else
     for (const line of tableText(
-      ['TIME', 'TASK', 'SEED', 'BY', 'VERSION', 'MEAN', 'REWARDS'],
+      ['TIME', 'TASK', 'DIFFICULTY', 'SEED', 'BY', 'VERSION', 'MEAN', 'REWARDS'],
       groups.map(row),
     ))
       context.out(line)
@@ -36,11 +36,12 @@ const mean = (values: readonly number[]): number =>
   values.reduce((a, b) => a + b, 0) / Math.max(1, values.length)
 const short = (reward: number): string => (Number.isInteger(reward) ? String(reward) : reward.toFixed(2))
 
-function row({ time, task, seed, origin, authorName, version, rewards }: GroupView): string[] {
+function row({ time, task, difficulty, seed, origin, authorName, version, rewards }: GroupView): string[] {
   const by = origin === 'own' ? 'own' : safeText(authorName, { limit: 24, line: true })
   return [
     clockTime(time),
     safeText(task),
+    String(difficulty),
     String(seed),
     by,
     `v${version}`,
