@@ -167,10 +167,11 @@ export async function openPolicy(
     async under(weights, run) {
       const back = Promise.withResolvers<void>()
       inPlace = back.promise
-      const now = await trainer.weights()
-      await trainer.setWeights(weights)
       const { generate } = trainer
+      let now: Weights | undefined
       try {
+        now = await trainer.weights()
+        await trainer.setWeights(weights)
         return await run({
           score: trainer.score,
           ...(generate && {
@@ -186,8 +187,12 @@ export async function openPolicy(
           }),
         })
       } finally {
-        await trainer.setWeights(now)
-        back.resolve()
+        try {
+          if (now) await trainer.setWeights(now)
+        } finally {
+          // Whoever waits fails by itself if the trainer cannot be used.
+          back.resolve()
+        }
       }
     },
     async besides(other) {

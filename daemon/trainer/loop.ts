@@ -50,12 +50,16 @@ export async function runTrainLoop(parts: TrainLoopParts, signal: AbortSignal): 
       await parts.phases.run('meet', {}, () => parts.core.testNewcomers()).catch(parts.onError)
     if (!parts.mustWait()) await parts.exchange(signal).catch(parts.onError)
     if (signal.aborted) return
-    const batch = parts.mustWait() ? undefined : parts.core.nextBatch()
+    const mayTrain = !parts.mustWait()
+    const batch = mayTrain ? parts.core.nextBatch() : undefined
     if (!batch) {
       await parts.onIdle()
-      // While the trainer was busy, the limit on waiting own groups was lower.
-      if (isBusy) parts.changed.wake()
-      isBusy = false
+      // While the trainer was busy, the limit on waiting own groups was lower. The core raises it when it is asked for a
+      // batch and none is due, so not while the node has to wait.
+      if (isBusy && mayTrain) {
+        parts.changed.wake()
+        isBusy = false
+      }
       await parts.changed.after(seen, signal)
       continue
     }

@@ -59,14 +59,16 @@ export interface WarmStartOptions {
   optimizer: OptimizerOptions
   /** Tokens. An example whose working is longer is shown with its bare answer. */
   maxCompletionTokens: number
+  /** Ends it before the next step. */
+  signal?: AbortSignal | undefined
 }
 
 /**
  * Makes the steps on the trainer's weights. Every example is used as often as any other, or once more. Returns the mean
- * negative log-likelihood, nats per token, of the first and the last step.
+ * negative log-likelihood, nats per token, of the first and the last step. Throws the signal's reason if it is aborted.
  */
 export async function warmStart(
-  { examples, steps, optimizer, maxCompletionTokens }: WarmStartOptions,
+  { examples, steps, optimizer, maxCompletionTokens, signal }: WarmStartOptions,
   {
     trainer,
     tokenizer,
@@ -90,6 +92,7 @@ export async function warmStart(
   const losses: number[] = []
   let order: typeof rows = []
   for (let step = 1; step <= steps; step++) {
+    signal?.throwIfAborted()
     while (order.length < Math.min(BATCH, rows.length)) order = [...order, ...shuffled(rows, random)]
     const sequences = order.slice(0, BATCH)
     order = order.slice(BATCH)

@@ -99,3 +99,27 @@ test('answers end with the texts that the policy was opened with, unless a reque
   })
   await policy.close()
 })
+
+test('weights that the trainer refuses keep nobody waiting who has texts scored', async () => {
+  const [engine, trainer] = [createOnnxEngine({ threads: 1 }), createOnnxEngine({ threads: 1 })]
+  const { info, open, generate, setWeights, close } = engine
+  const model = {
+    spec: SPEC,
+    weights: randomWeights(SPEC, 1),
+    digest: 'a',
+    tokenizer: { digest: 'b', tokenBytes },
+  }
+  const policy = await openPolicy(
+    { model: model as unknown as Model },
+    { sampler: { info, open, generate, setWeights, close }, trainer },
+  )
+  const scored = () =>
+    policy.scorer.score({
+      sequences: [{ conditioning: Int32Array.of(1), completion: Int32Array.of(2) }],
+      temperature: 1,
+    })
+  const [before] = await scored()
+  await expect(policy.under({}, async () => {})).rejects.toThrow()
+  expect((await scored())[0]!.logprobs).toEqual(before!.logprobs)
+  await policy.close()
+})

@@ -25,15 +25,16 @@ test('batches grow from a quarter of batch_groups, or four, to all of them', () 
   expect(sizes(16, 0)).toEqual([16, 16, 16, 16, 16, 16])
 })
 
-test('nodes whose weights are averaged divide the batch, down to one group', () => {
+test('nodes whose weights are averaged divide the batch, rounded down, but not below one group', () => {
   const sizes = (nodes: number) =>
-    [0, 34, 100].map((version) => batchAt(version, { batch_groups: 16, batch_ramp_steps: 100 }, nodes))
-  expect([1, 2, 4.5, 8, 100].map(sizes)).toEqual([
-    [4, 9, 16],
-    [2, 5, 8],
-    [1, 2, 4],
-    [1, 2, 2],
-    [1, 1, 1],
+    [0, 1, 34, 100].map((version) => batchAt(version, { batch_groups: 16, batch_ramp_steps: 100 }, nodes))
+  expect([1, 2, 4, 4.5, 8, 100].map(sizes)).toEqual([
+    [4, 5, 9, 16],
+    [2, 2, 4, 8],
+    [1, 1, 2, 4],
+    [1, 1, 2, 3],
+    [1, 1, 1, 2],
+    [1, 1, 1, 1],
   ])
 })
 

@@ -88,6 +88,14 @@ test('the newest checkpoint that is old enough is gone back to, and a restart be
   expect((await restoreNode(model, by))?.state.version).toBe(40)
 })
 
+test('a checkpoint that cannot be read any more costs no newer one', async () => {
+  const { by } = await setUp([10, 40, 60])
+  by.disk.fault = (operation, path) =>
+    operation === 'read' && path.includes('-step-40/optimizer') ? 'EIO' : undefined
+  await expect(restoreBefore(45, model, by)).rejects.toThrow()
+  expect((await restoreNode(model, by))?.state.version).toBe(60)
+})
+
 test('what the weights were trained on goes back with them', async () => {
   const { by, save } = await setUp([])
   const counts = (own: number): TrainedOnState => ({

@@ -65,3 +65,25 @@ test('a trainer that has become idle wakes once whoever waits for room', async (
   await loop
   expect(changed.count).toBe(4)
 })
+
+test('whoever waits for room is woken once no batch is due, although the node had to wait after its last step', async () => {
+  const [changed, stop] = [createWaker(), new AbortController()]
+  let [mustWait, isAsked] = [false, false]
+  const parts = partsWith(1, { changed, mustWait: () => mustWait })
+  const { nextBatch } = parts.core
+  parts.core.nextBatch = () => {
+    const batch = nextBatch()
+    isAsked ||= batch === undefined
+    return batch
+  }
+  parts.onStep = async () => {
+    mustWait = true
+  }
+  const loop = runTrainLoop(parts, stop.signal)
+  await expect.poll(() => changed.count).toBe(1)
+  mustWait = false
+  changed.wake()
+  await expect.poll(() => [isAsked, changed.count]).toEqual([true, 3])
+  stop.abort()
+  await loop
+})

@@ -37,6 +37,23 @@ test('a restart with the same settings continues the phase of the checkpoint, as
   expect(second.phases()).toEqual([{ from: 1, to: 2, ...facts(1e-4) }])
 })
 
+test('an update whose gradient was not finite is no step and begins no phase', () => {
+  const now = { facts: facts(1e-4) }
+  const record = recordWith(now)
+  record.begin({ from: 0, to: 0, ...facts(1e-3), workedExamples: 8, steps: 4 })
+  record.step(0)
+  record.step(1)
+  for (let skipped = 0; skipped < MAX_PHASES; skipped++) record.step(1)
+  now.facts = facts(3e-4)
+  record.step(1)
+  record.step(2)
+  expect(record.phases()).toEqual([
+    { from: 0, to: 0, ...facts(1e-3), workedExamples: 8, steps: 4 },
+    { from: 1, to: 1, ...facts(1e-4) },
+    { from: 2, to: 2, ...facts(3e-4) },
+  ])
+})
+
 test('steps that a roll-back undid are not on record', () => {
   const now = { facts: facts(1e-4) }
   const record = recordWith(now)

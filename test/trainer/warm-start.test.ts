@@ -66,6 +66,30 @@ test('working that is too long for an answer is left out', async () => {
   expect(seen).toEqual(['<answer>0</answer>'.length])
 })
 
+test('a node that is told to stop takes no further step', async () => {
+  const [stop, encode] = [new AbortController(), () => Int32Array.of(1)]
+  let steps = 0
+  const warming = warmStart(
+    {
+      examples: workedExamples([{ task: rows, difficulty: 0 }], 1),
+      ...{ steps: 100, maxCompletionTokens: 9, optimizer: { ...ADAMW, learningRate: 1 } },
+      signal: stop.signal,
+    },
+    {
+      trainer: {
+        async train() {
+          if (++steps === 2) stop.abort(new Error('stopping'))
+          return { applied: true, loss: 0 } as never
+        },
+      },
+      tokenizer: { encodePrompt: encode, encodeCompletion: encode },
+      random: () => 0,
+    },
+  )
+  await expect(warming).rejects.toThrow('stopping')
+  expect(steps).toBe(2)
+})
+
 test('a loss that is not finite ends it with what to lower', async () => {
   const encode = () => Int32Array.of(1)
   await expect(

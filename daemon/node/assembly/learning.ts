@@ -79,7 +79,7 @@ export async function openLearning(context: NodeContext, parts: Parts) {
   const begun =
     !restored &&
     (await makeWarmStart(
-      { config, phase: trainingFacts(config, { tasks }) },
+      { config, phase: trainingFacts(config, { tasks }), signal: context.options.signal },
       // As all nodes of the lineage: then they begin with equal weights, which audits build on.
       { policy, tasks, phases, log, random: randomStream(0, `warm start/${policy.lineage}`) },
     ))

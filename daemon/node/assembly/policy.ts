@@ -58,7 +58,7 @@ export async function openTrained(context: NodeContext, parts: Store & Plugins) 
   const policies = await phases.run('start', {}, () =>
     openPolicies(
       {
-        ...{ config, paths, env, seed, models, roles: parts.wished, restored },
+        ...{ config, settings, paths, env, seed, models, roles: parts.wished, restored },
         ...{ stopStrings: parts.host.writes, cores: coresFor(config) },
       },
       { log, closers, fetch, sleep, onNotice: (message) => late.notice(message) },

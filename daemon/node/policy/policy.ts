@@ -22,6 +22,8 @@ import { openTeacherModel } from './teacher-models.ts'
 
 interface PoliciesOptions {
   config: Config
+  /** The settings as they are now. */
+  settings(): Config
   paths: Paths
   env: Record<string, string | undefined>
   seed: number
@@ -55,7 +57,7 @@ interface PoliciesParts {
 const ANSWER_END = '</answer>'
 
 export async function openPolicies(
-  { config, paths, env, seed, models, roles: wishes, stopStrings, restored, cores }: PoliciesOptions,
+  { config, settings, paths, env, seed, models, roles: wishes, stopStrings, restored, cores }: PoliciesOptions,
   { log, closers, onNotice, fetch, sleep }: PoliciesParts,
 ): Promise<Policies> {
   const { model, plan, others } = models
@@ -107,7 +109,7 @@ export async function openPolicies(
   for (const [i, wish] of wishes.entries()) {
     const engine = roleEngines[i]!
     const own = others.find(({ role }) => role === wish.name)?.model ?? model
-    const parts = { engine, model: own, adapter, optimizer: () => optimizerOf(config), seed }
+    const parts = { engine, model: own, adapter, optimizer: () => optimizerOf(settings()), seed }
     roles.set(wish.name, await openRoleModel(wish, { ...parts, restore: stateIn(restored) }))
     closers.add(() => engine.close())
   }

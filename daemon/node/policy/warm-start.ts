@@ -19,7 +19,7 @@ interface WarmStartParts {
 
 /** Its part of the record of training; undefined if the config asks for none. Throws E_TASK if no task has examples. */
 export async function makeWarmStart(
-  { config, phase }: { config: Config; phase: Omit<TrainingPhase, 'from' | 'to'> },
+  { config, phase, signal }: { config: Config; phase: Omit<TrainingPhase, 'from' | 'to'>; signal: AbortSignal },
   { policy, tasks, phases, random, log }: WarmStartParts,
 ): Promise<TrainingPhase | undefined> {
   const { steps, examples: each, learning_rate } = config.warm_start
@@ -33,7 +33,7 @@ export async function makeWarmStart(
   const { first, last } = await phases.run('warmStart', { unit: 'steps', total: steps }, async (at) => {
     const losses = await warmStart(
       {
-        ...{ examples, steps },
+        ...{ examples, steps, signal },
         optimizer: { ...optimizerOf(config), learningRate },
         maxCompletionTokens: config.model.max_completion_tokens,
       },

@@ -7,7 +7,8 @@ const FIRST = { part: 1 / 4, groups: 4 }
 /**
  * Number of own groups in a batch without foreign groups, at this policy version. Batches grow over `batch_ramp_steps`
  * steps: at first, many noisy steps get further than a few exact ones; later it is the other way round. Nodes whose
- * weights are averaged divide the batch, since averaging removes the noise of the smaller batches.
+ * weights are averaged divide the batch, since averaging removes the noise of the smaller batches. They round down: four
+ * nodes with two groups of a batch of five would do as a node alone does with eight.
  */
 export function batchAt(
   version: number,
@@ -16,7 +17,8 @@ export function batchAt(
 ): number {
   const first = Math.min(batch_groups, Math.max(FIRST.groups, FIRST.part * batch_groups))
   const grown = batch_ramp_steps > 0 ? Math.min(1, version / batch_ramp_steps) : 1
-  return Math.ceil((first + (batch_groups - first) * grown) / nodes)
+  const whole = Math.ceil(first + (batch_groups - first) * grown)
+  return Math.max(1, Math.floor(whole / nodes))
 }
 
 /** Minimum share of own groups in a batch, so that own rollouts confirm each step. As in our runs with eight nodes. */

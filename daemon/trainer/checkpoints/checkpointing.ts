@@ -185,8 +185,10 @@ export async function restoreBefore(
   const all = await parts.checkpoints.list()
   const chosen = all.findLast(({ manifest }) => manifest.step <= before) ?? all[0]
   if (!chosen) return undefined
+  // Newer ones stay if this one cannot be read.
+  const restored = await read(chosen, { lineage, spec }, parts)
   await parts.checkpoints.discardAfter(chosen.manifest.sequence)
-  return restoreNode({ lineage, spec }, parts)
+  return restored
 }
 
 /**
@@ -197,7 +199,14 @@ export async function restoreNode(
   { checkpoints, disk }: { checkpoints: Checkpoints; disk: Disk },
 ): Promise<Restored | undefined> {
   const checkpoint = await checkpoints.latest()
-  if (!checkpoint) return undefined
+  return checkpoint && read(checkpoint, { lineage, spec }, { disk })
+}
+
+async function read(
+  checkpoint: Checkpoint,
+  { lineage, spec }: { lineage: string; spec: DecoderSpec },
+  { disk }: { disk: Disk },
+): Promise<Restored> {
   if (checkpoint.manifest.lineage !== lineage) {
     throw new WaggleError(
       'E_CHECKPOINT',

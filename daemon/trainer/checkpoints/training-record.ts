@@ -10,7 +10,7 @@ export type TrainingFacts = Omit<TrainingPhase, 'from' | 'to' | 'workedExamples'
 export interface TrainingRecord {
   /** What made the weights of step 0. */
   begin(phase: TrainingPhase): void
-  /** Call after each step. */
+  /** Call after each update, with the step that the weights are of now. One that was not taken leaves it as it was. */
   step(step: number): void
   /** After a roll-back to this step: later steps did not make the weights. */
   goBack(step: number): void
@@ -30,7 +30,8 @@ export function createTrainingRecord(
     step(step) {
       const now = facts()
       const last = phases.at(-1)
-      if (last !== undefined && last.to < step && isSame(last, now)) last.to = step
+      if (last !== undefined && last.to >= step) return
+      if (last !== undefined && isSame(last, now)) last.to = step
       else phases.push({ from: step, to: step, ...structuredClone(now) })
       if (phases.length > MAX_PHASES) phases.shift()
     },
