@@ -54,7 +54,7 @@ export function createApp(props: AppProps, { show }: { show(rows: Block): void }
     due ??= setImmediate(paint)
   }
   const desk = createDesk(() => ({ ...props, size }), { draw })
-  const unsubscribe = store.subscribe(draw)
+  const unsubscribe = store.subscribe(desk.news)
   draw()
   return {
     take(input) {

@@ -1,21 +1,24 @@
 // The frame around every tab: header, tab bar, rule and footer, as rows of text.
 
-import { clockTime, count, duration, percent, type Snapshot } from '../protocol/api/index.ts'
+import { clockTime, count, duration, type Snapshot } from '../protocol/api/index.ts'
 import type { ReplayPosition } from './data/replay.ts'
 import type { View } from './data/store.ts'
 import type { Theme } from './screen/theme.ts'
 import type { Tab } from './tabs/tab.ts'
 import { bar } from './widgets/chart.ts'
 import { stateTone } from './widgets/judge.ts'
-import { cutText, type Piece, type Row, spread } from './widgets/row.ts'
+import { firstThatFits, type Piece, type Row, spread } from './widgets/row.ts'
 
 export function header(view: View, columns: number, { symbols }: Theme, host: string | undefined): Row {
   const { snapshot, contact } = view
   const position: Piece[] = host ? ['  ', ['bold', host]] : []
   if (contact === 'lost') {
     const age = duration(view.now - view.heardAt)
-    const text = ` ${symbols.failed} LOST  no contact for ${age}${snapshot ? `  ${snapshot.node.name}, last seen at step ${count(snapshot.training?.step)}` : ''}`
-    return [['failure', cutText(text, columns).padEnd(columns)]]
+    const lost = ` ${symbols.failed} LOST  no contact for ${age}`
+    const who = snapshot ? `  ${snapshot.node.name}` : ''
+    const seen = snapshot ? `, last seen at step ${count(snapshot.training?.step)}` : ''
+    const text = firstThatFits(columns, [`${lost}${who}${seen}`, `${lost}${who}`, lost]) as string
+    return [['failure', text.padEnd(columns)]]
   }
   if (!snapshot) return [' waiting for the daemon', ...position]
   const { state, node, training, swarm, alerts = [] } = snapshot
@@ -41,7 +44,7 @@ export function header(view: View, columns: number, { symbols }: Theme, host: st
 
 /** How far the phase is that the state names. */
 function shareDone({ phases: [phase] = [] }: Snapshot): string {
-  return phase?.fraction === undefined ? '' : ` ${percent(phase.fraction, 0)}`
+  return phase?.fraction === undefined ? '' : ` ${Math.floor(100 * phase.fraction)} %`
 }
 
 const labelsOf = (tabs: readonly Tab[], columns: number): string[] =>

@@ -40,8 +40,10 @@ export function createCommanding({ props, set, goTo, help }: CommandingParts): C
     const ended = ({ status, lines }: Reply): void => {
       const rows = lines.map((text) => narrow(text))
       set({ note: status === 0 ? undefined : `:${command} ended with status ${status}` })
-      // A single line fits at the bottom; longer output covers the body.
-      if (rows.length <= 1 && status === 0) set({ note: rows[0] ?? 'done' })
+      const [first = 'done', ...others] = rows
+      // A line that fits stands at the bottom; longer output covers the body.
+      if (others.length === 0 && first.length + 2 <= props().size.columns && status === 0)
+        set({ note: first })
       else set({ over: { title: `:${command}`, rows: rows.flatMap(wrapped), at: 0 } })
     }
     props()

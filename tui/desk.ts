@@ -39,6 +39,8 @@ export interface Desk {
   press(key: Key): void
   paste(text: string): void
   point(mouse: Mouse): void
+  /** The store has news: the cursor stays on its item. */
+  news(): void
   /** The current state has been drawn: only now can a question be answered. */
   drawn(): void
 }
@@ -66,14 +68,17 @@ export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): 
   })
   const isBoxed = (): boolean => props().size.columns >= 80 && props().size.rows >= 24
   const bodyHeight = (): number => props().size.rows - (isBoxed() ? 4 : 2)
-  const change = (part: Partial<TabUi>) =>
-    set({ uis: state.uis.map((old, i) => (i === state.tab ? { ...old, ...part } : old)) })
+  const change = (part: Partial<TabUi>) => {
+    const item = 'cursor' in part ? undefined : here().ui.item
+    const next = settled(here().current, here().view, { ...here().ui, item, ...part })
+    set({ uis: state.uis.map((old, i) => (i === state.tab ? next : old)) })
+  }
   const move = (by: number) => {
     if (state.over) {
       const last = lastRow(state.over.rows.length, bodyHeight())
       return set({ over: { ...state.over, at: Math.min(last, Math.max(0, state.over.at + by)) } })
     }
-    const last = Math.max(0, (here().current.count?.(here().view, here().ui) ?? 1) - 1)
+    const last = Math.max(0, (here().current.items?.(here().view, here().ui).length ?? 1) - 1)
     const to = Math.min(last, here().ui.cursor) + (here().current.upward ? -by : by)
     change({ cursor: Math.min(last, Math.max(0, to)), inner: 0 })
   }
@@ -81,6 +86,7 @@ export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): 
   const goTo = (next: number) => {
     set({ over: undefined })
     if (TABS[next]) set({ tab: next })
+    change({})
   }
   const order = (): Order | undefined => here().ui.order ?? here().current.order
   const find = (by: 1 | -1, search = here().ui.search) => {
@@ -177,6 +183,17 @@ export function createDesk(props: () => DeskProps, { draw }: { draw(): void }): 
       const again = hit.item === ui.cursor
       change({ cursor: hit.item, inner: 0, open: again ? !ui.open : current.upward === true || ui.open })
     },
+    news: () => change({}),
     drawn: commanding.shown,
   }
+}
+
+/** With the cursor where its item is now. */
+function settled(tab: Tab, view: View, ui: TabUi): TabUi {
+  const items = tab.items?.(view, ui)
+  if (!items) return ui
+  const at = ui.item === undefined ? -1 : items.indexOf(ui.item)
+  const cursor = at >= 0 ? at : Math.min(ui.cursor, Math.max(0, items.length - 1))
+  const stays = cursor > 0 || ui.inner > 0 || ui.open
+  return { ...ui, cursor, item: stays ? items[cursor] : undefined }
 }

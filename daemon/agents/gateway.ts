@@ -84,7 +84,7 @@ export async function openGateway(options: GatewayOptions, parts: GatewayParts):
             ...{ token: parts.token(), book, caller, isTask: parts.isTask, room, serving: parts.serving },
             modelCalls: createModelCalls(options, {
               after: parts.after,
-              ...createDialects(options, { tokenizer, prompts, onUnkept: book.unkept }),
+              ...createDialects(options, { tokenizer, prompts, now: parts.now, onUnkept: book.unkept }),
             }),
             onBug: bugLog(parts.log),
             requestId: () => parts.randomBytes(12).toString('hex'),

@@ -67,7 +67,10 @@ export async function openServe(options: ServeOptions, parts: ServeParts): Promi
   const served = createServed(options, { ...parts, answers, begin: createAttempts(limits, parts) })
   const prompts = createChatPrompts(tokenizer)
   const dialectsOf = (model: string) =>
-    createDialects({ ...limits, ...distribution, model, isServed: true }, { tokenizer, prompts })
+    createDialects(
+      { ...limits, ...distribution, model, isServed: true },
+      { tokenizer, prompts, now: parts.now },
+    )
   const others = parts.others && othersOf(options, parts.others, { answersBy, dialectsOf, served })
   const serving = await openServing(options, {
     ...{ key: parts.key, served, onBug: bugLog(parts.log) },

@@ -12,7 +12,7 @@ import type { Watch } from './watch.ts'
 export const STRIKES = 3
 
 /** Thrown by `call` after reporting the failure. The caller continues without the plugin. */
-class PluginFailure extends Error {
+export class PluginFailure extends Error {
   override readonly name = 'PluginFailure'
 }
 

@@ -39,6 +39,7 @@ export function checkPrompt(prompt: PromptCoordinates): void {
 }
 
 export function checkWeights(weights: ArrayLike<number>, count: number): ArrayLike<number> {
+  if (typeof weights?.length !== 'number') throw new Error('did not return a list of weights')
   if (weights.length !== count) throw new Error(`gave ${weights.length} weights for ${count} candidates`)
   for (let i = 0; i < count; i++)
     if (!(weights[i]! >= 0 && weights[i]! < Number.POSITIVE_INFINITY))
@@ -49,6 +50,8 @@ export function checkWeights(weights: ArrayLike<number>, count: number): ArrayLi
 /** Undefined if the rewrite has no text. */
 export function checkRewrite(rewrite: Rewrite | undefined | null): Rewrite | undefined {
   if (!rewrite) return undefined
+  if (typeof rewrite !== 'object')
+    throw new Error(`gave a ${typeof rewrite} as its rewrite; it has to be { before, after, arm, tainted }`)
   const { before = '', after = '', arm, tainted, items = [] } = rewrite
   for (const text of [before, after, ...items])
     if (typeof text !== 'string' || text.length > MAX_TEXT)
@@ -76,6 +79,7 @@ export function checkOversample(count: number, want: number): number {
 
 export function checkRewards(rewards: number[] | undefined, group: Group): number[] | undefined {
   if (rewards === undefined) return undefined
+  if (typeof rewards?.length !== 'number') throw new Error('did not return a list of rewards')
   if (rewards.length !== group.rollouts.length)
     throw new Error(`gave ${rewards.length} rewards for ${group.rollouts.length} rollouts`)
   if (!rewards.every(Number.isFinite)) throw new Error('gave a reward that is not finite')

@@ -64,6 +64,8 @@ function checkRollout(rollout: Group['rollouts'][number]): void {
 }
 
 export function checkAdvantages(advantages: Advantages, groups: readonly Group[]): Advantages {
+  if (!Array.isArray(advantages) || !advantages.every((rows) => typeof rows?.length === 'number'))
+    throw new Error('did not return advantages as a list for each group')
   if (advantages.length !== groups.length)
     throw new Error(`gave ${advantages.length} groups of advantages for ${groups.length}`)
   groups.forEach(({ rollouts }, g) => {

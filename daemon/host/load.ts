@@ -1,5 +1,6 @@
 // Finds the plugins that a configuration names and checks their settings. Reports all problems at once.
 
+import { createdBy } from '../../protocol/plugin/created.ts'
 import {
   type Hooks,
   type Manifest,
@@ -111,6 +112,7 @@ async function loadOne(
   { use, ...given }: PluginChoice,
   source: PluginSource,
 ): Promise<LoadedPlugin> {
+  if (typeof use !== 'string') throw new Error('it has no name: say which plugin to use, as use: "NAME"')
   const plugin = await findPlugin(kinds, use, source)
   const checked = (await plugin.settings['~standard'].validate(given)) as {
     value?: unknown
@@ -126,7 +128,7 @@ async function loadOne(
   return {
     plugin,
     settings: checked.value,
-    hooks: plugin.create(checked.value),
+    hooks: createdBy(plugin, checked.value),
     isOutside: !source.builtIn.includes(plugin),
   }
 }

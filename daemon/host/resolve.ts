@@ -1,7 +1,10 @@
 // Resolves a configuration to its plugins, in hook order, and collects all problems with it.
 
+import { correctionOf } from '../../protocol/plugin/created.ts'
+import { columnsReadBy, type NamedCorrection } from '../../protocol/plugin/expression/columns.ts'
 import type { Manifest, Need, Plugin } from '../../protocol/plugin/index.ts'
 import { type Active, emptyTally } from './active.ts'
+import { messageOf } from './call.ts'
 import type { PluginHostOptions } from './contract.ts'
 import { ALWAYS_OFFERED, problemsOf } from './hooks/together.ts'
 import { type AllowedChoice, KINDS_AT, type LoadedPlugin, loadPlugins, type PluginSource } from './load.ts'
@@ -50,15 +53,23 @@ export async function resolvePlugins(options: ResolveOptions, source: PluginSour
     problems.push(`the estimator "${options.estimator.use}" has no advantage hook: choose another`)
   let objective: PluginObjective | undefined
   try {
-    objective = assembleObjective(
-      active.flatMap(({ plugin, hooks }) =>
-        hooks.correct ? [{ name: plugin.name, correction: hooks.correct() }] : [],
-      ),
-    )
+    objective = assembleObjective(active.flatMap(correctionsOf))
   } catch (error) {
     if (isComplete) problems.push(...(error instanceof Error ? error.message : String(error)).split('\n'))
   }
   return { active, standIn, objective, problems, notices }
+}
+
+/** Throws with the plugin's name if its `correct` hook fails, or if what it returns cannot be computed. */
+function correctionsOf({ plugin: { kind, name }, hooks }: Active): NamedCorrection[] {
+  try {
+    const correction = correctionOf(hooks)
+    if (!correction) return []
+    columnsReadBy(correction)
+    return [{ name, correction }]
+  } catch (error) {
+    throw new Error(`${kind} "${name}": ${messageOf(error)}`, { cause: error })
+  }
 }
 
 function choicesOf(options: ResolveOptions): AllowedChoice[] {

@@ -22,14 +22,7 @@ export async function readBody(
   { maxBytes }: { maxBytes: number },
 ): Promise<Buffer> {
   const decompress = decoderOf(request.headers['content-encoding'] ?? 'identity')
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > maxBytes) throw tooLarge(maxBytes)
-    chunks.push(chunk)
-  }
-  const bytes = Buffer.concat(chunks)
+  const bytes = await sentBytes(request, { maxBytes })
   if (!decompress) return bytes
   try {
     return await decompress(bytes, { maxOutputLength: maxBytes })
@@ -37,6 +30,23 @@ export async function readBody(
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(maxBytes)
     throw invalid('the body of the request is not compressed as its content-encoding says')
   }
+}
+
+/** A client that goes away before it has sent all is no bug of the server's. */
+async function sentBytes(request: IncomingMessage, { maxBytes }: { maxBytes: number }): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > maxBytes) throw tooLarge(maxBytes)
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error
+    throw new HttpError(499, 'abandoned', 'the client left before it had sent its request')
+  }
+  return Buffer.concat(chunks)
 }
 
 type Decompress = (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>

@@ -10,6 +10,7 @@ import type { FoundModel } from '../policy/sources/find.ts'
 import { createCheckpoints } from '../store/checkpoints/checkpoints.ts'
 import { nodeDisk as disk } from '../store/node-disk.ts'
 import { saveNode } from '../trainer/checkpoints/checkpointing.ts'
+import { checkKeys, checkText } from './arguments.ts'
 import { EXPORT_TYPES, type Model } from './contract.ts'
 import type { LearningParts } from './learning.ts'
 
@@ -33,6 +34,7 @@ export function fileCalls({
   return {
     save: (folder) =>
       inTurn(async () => {
+        checkText('the folder to save in', folder)
         const checkpoints = await createCheckpoints(
           { directory: resolve(base, folder), keep: 3 },
           { disk, clock: now, log: () => {} },
@@ -46,12 +48,17 @@ export function fileCalls({
         return saved.directory
       }),
 
-    async export(target, { adapterOnly = false, type = 'f32' } = {}) {
+    async export(target, options = {}) {
+      checkText('the target of an export', target)
+      checkKeys('the options of export', options, { adapterOnly: true, type: true })
+      const { adapterOnly = false, type = 'f32' } = options
       if (!EXPORT_TYPES.includes(type))
         throw new WaggleError('E_USAGE', `type has to be ${EXPORT_TYPES.join(', ')}, not ${type}`)
+      const [trained, { version, lineage }] = await inTurn(async () => [
+        await engine.weights(),
+        policy.reference(),
+      ])
       const from = await cardBase(found, { disk })
-      const trained = await engine.weights()
-      const { version, lineage } = policy.reference()
       await exportModel(
         { ...policy.model, spec, weights: spec.adapter ? { ...policy.model.weights, ...trained } : trained },
         {

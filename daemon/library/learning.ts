@@ -4,6 +4,7 @@ import { WaggleError } from '../../protocol/errors.ts'
 import type { Engine } from '../engine/engine.ts'
 import { GRADIENT } from '../engine/trainer.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
+import { checkKeys, checkList, checkObjective, refuse, STEP } from './arguments.ts'
 import type { Model, Objective } from './contract.ts'
 import { optimizerOf, tokensIn, trainable } from './rows.ts'
 
@@ -29,6 +30,9 @@ export function learningCalls({
   return {
     accumulate: (rows, given) =>
       inTurn(async () => {
+        checkList('rows', rows, 'them as [row], also if there is only one')
+        if (rows.length === 0) refuse('there are no rows to learn from')
+        checkObjective(given)
         const { sequences, objective } = trainable(rows, given, spec)
         const { temperature, ...formulas } = objective
         const tokens = tokensIn(sequences)
@@ -68,7 +72,9 @@ export function learningCalls({
       }),
 
     discard() {
-      accumulated = 0
+      void inTurn(async () => {
+        accumulated = 0
+      })
     },
 
     step: (options) =>
@@ -78,6 +84,7 @@ export function learningCalls({
             hint: 'Call accumulate first; step and discard forget what was accumulated.',
           })
         }
+        checkKeys('the options of step', options, STEP)
         const optimizer = optimizerOf(options)
         const tokens = accumulated
         accumulated = 0

@@ -3,11 +3,12 @@
 
 import { WaggleError } from '../../protocol/errors.ts'
 import { type DecoderSpec, parameterCount, trainableShapes } from '../engine/decoder.ts'
-import type { Engine } from '../engine/engine.ts'
+import type { Engine, GenerateOptions } from '../engine/engine.ts'
 import { hash32 } from '../host/random.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
 import { batchTokens, scoreSequences } from '../policy/score.ts'
 import type { FoundModel } from '../policy/sources/find.ts'
+import { checkList, checkPrompt, checkSample } from './arguments.ts'
 import type { Message, Model, Prompt, Sample, SampleOptions } from './contract.ts'
 import { fileCalls } from './files.ts'
 import { learningCalls } from './learning.ts'
@@ -41,6 +42,7 @@ export function createModel({ policy, engine, found, base, now }: ModelParts): M
   }
 
   const encode = (prompt: Prompt): Int32Array => {
+    checkPrompt(prompt)
     if (prompt instanceof Int32Array) return prompt
     if (typeof prompt === 'string') return tokenizer.encodePrompt(prompt)
     return tokenizer.encodeChat(prompt as readonly (Message & { role: 'user' })[], { prompt: true })
@@ -66,15 +68,17 @@ export function createModel({ policy, engine, found, base, now }: ModelParts): M
     encode,
     decode: (tokens) => tokenizer.decodeCompletion(tokens),
 
-    sample: (prompts, options) => sampled(prompts.map(encode), options, policy),
+    async sample(prompts, options) {
+      checkSample(prompts, options)
+      const asked = prompts.map(encode)
+      return inTurn(() => sampled(asked, options, policy))
+    },
 
     async score(sequences) {
+      checkList('sequences', sequences, 'them as [sequence], also if there is only one')
       checkSequences(sequences, spec)
-      const scores = await scoreSequences(
-        sequences.map(({ prompt, tokens }) => ({ conditioning: prompt, completion: tokens })),
-        { tokens: batchTokens(spec) },
-        { engine },
-      )
+      const given = sequences.map(({ prompt, tokens }) => ({ conditioning: prompt, completion: tokens }))
+      const scores = await inTurn(() => scoreSequences(given, { tokens: batchTokens(spec) }, { engine }))
       return scores.map(({ logprobs, entropies }) => ({ logprobs, entropies }))
     },
 
@@ -99,6 +103,7 @@ async function sampled(
   const { seed, count = 1, maxNewTokens = 96, temperature = 1, topK, topP, minP } = options
   checkSeed(seed)
   checkRoom(asked, { count, maxNewTokens }, policy.spec)
+  const listener = listenerOf(options, count)
   const written = await policy.sampler.generate(
     {
       samples: asked.flatMap((prompt, i) =>
@@ -110,16 +115,9 @@ async function sampled(
       ...(minP === undefined ? {} : { minP }),
       ...(options.stop?.length ? { stopStrings: options.stop } : {}),
     },
-    {
-      ...(options.signal ? { signal: options.signal } : {}),
-      ...(options.onToken
-        ? {
-            onToken: ({ sample, token }) =>
-              options.onToken!(Math.floor(sample / count), sample % count, token),
-          }
-        : {}),
-    },
+    listener.options,
   )
+  listener.check()
   return asked.map((prompt, i) =>
     written
       .slice(i * count, (i + 1) * count)
@@ -128,6 +126,31 @@ async function sampled(
         ...{ logprobs, policyLogprobs, entropies, finish, version },
       })),
   )
+}
+
+/** Passes tokens on. If the program's own function throws, sampling ends, and `check` throws the same. */
+function listenerOf(
+  { signal, onToken }: SampleOptions,
+  count: number,
+): { options: GenerateOptions; check(): void } {
+  if (!onToken) return { options: signal ? { signal } : {}, check() {} }
+  const failed = new AbortController()
+  return {
+    options: {
+      signal: signal ? AbortSignal.any([signal, failed.signal]) : failed.signal,
+      onToken({ sample, token }) {
+        if (failed.signal.aborted) return
+        try {
+          onToken(Math.floor(sample / count), sample % count, token)
+        } catch (error) {
+          failed.abort(error)
+        }
+      },
+    },
+    check() {
+      if (failed.signal.aborted) throw failed.signal.reason
+    },
+  }
 }
 
 function checkRoom(

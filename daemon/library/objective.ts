@@ -5,6 +5,7 @@ import { WaggleError } from '../../protocol/errors.ts'
 import { columnsOf, substitute } from '../../protocol/plugin/expression/expression.ts'
 import { loadPlugins } from '../host/load.ts'
 import { assembleObjective } from '../host/objective.ts'
+import { checkList } from './arguments.ts'
 import type { Objective } from './contract.ts'
 
 /** What the engine computes for a token; how the tokens are put together is the caller's. */
@@ -22,6 +23,7 @@ export const choiceOf = (plugin: PluginUse): { use: string } =>
  * trainer.
  */
 export async function objectiveOf(corrections: readonly PluginUse[]): Promise<Formulas> {
+  checkList('corrections', corrections, "them as ['clip'], also if there is only one")
   const { loaded, problems } = await loadPlugins(
     corrections.map((plugin) => ({ kinds: ['correction'], choice: choiceOf(plugin) })),
     {

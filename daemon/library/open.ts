@@ -24,6 +24,7 @@ import { trainedMeta } from '../policy/trained.ts'
 import { type Checkpoint, type Checkpoints, createCheckpoints } from '../store/checkpoints/checkpoints.ts'
 import { nodeDisk as disk, freeBytes } from '../store/node-disk.ts'
 import { restoreNode } from '../trainer/checkpoints/checkpointing.ts'
+import { checkOpen } from './arguments.ts'
 import type { Model, OpenOptions } from './contract.ts'
 import { createModel } from './model.ts'
 
@@ -40,6 +41,7 @@ const now = Date.now
  * program alive.
  */
 export async function openModel(reference: string, options: OpenOptions = {}): Promise<Model> {
+  checkOpen(reference, options)
   const { adapter: wished, resume, device = 'auto', base = process.cwd() } = options
   const asked = adapterOf(wished)
   const found = await findModel(

@@ -6,6 +6,7 @@ import type { Plugin, SelectView } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { createCore, type NodeCore } from '../core/core.ts'
 import type { OptimizerOptions } from '../engine/engine.ts'
+import { PluginFailure } from '../host/call.ts'
 import type { PluginHost, PluginHostOptions, PluginTrouble } from '../host/contract.ts'
 import { createPluginHost } from '../host/host.ts'
 import { randomStream } from '../host/random.ts'
@@ -166,7 +167,7 @@ export async function createRounds(options: RoundsOptions, parts: RoundsParts): 
       await core.handleAlarms()
       await core.testNewcomers()
       const batch = signal?.aborted ? undefined : core.nextBatch()
-      const update = batch && (await core.train(batch))
+      const update = batch && (await core.train(batch).catch(lostBatch))
       rounds += 1
       if (rounds % options.keepEvery === 0) await states.keep()
       return { groups, shared, update, generatedTokens: tokens }
@@ -174,6 +175,11 @@ export async function createRounds(options: RoundsOptions, parts: RoundsParts): 
 
     close: () => host.close(),
   }
+}
+
+/** Nothing replaces an estimator, so its batch is lost; `onTrouble` has told of it. */
+function lostBatch(error: unknown): undefined {
+  if (!(error instanceof PluginFailure)) throw error
 }
 
 /** The plugins, open on the policy. */

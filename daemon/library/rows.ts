@@ -56,8 +56,8 @@ export function trainable(
   return { sequences, objective }
 }
 
-function missing(row: number, name: string, { columns = {} }: Row): never {
-  const known = [...COLUMNS, ...Object.keys(columns)]
+function missing(row: number, name: string, { columns }: Row): never {
+  const known = [...COLUMNS, ...Object.keys(columns ?? {})]
   throw new WaggleError('E_USAGE', `row ${row} lacks the column "${name}", which the objective reads`, {
     hint: `Give it in columns: one number, or one for each token.${known.includes(name) ? '' : didYouMean(name, known)}`,
   })
@@ -72,6 +72,12 @@ function checkColumn(row: number, name: string, values: Float32Array | number, t
   } else if (!(values instanceof Float32Array)) fault('is neither a number nor a Float32Array')
   else if (values.length !== tokens) fault(`has ${values.length} values for ${tokens} tokens`)
   else if (!values.every(Number.isFinite)) fault('has a value that is not finite')
+  // The engine counts each token inside the mask as one, whatever its value.
+  if (
+    name === 'mask' &&
+    (typeof values === 'number' ? [values] : values).some((one: number) => one !== 0 && one !== 1)
+  )
+    fault('has a value other than 0 and 1')
 }
 
 /** Number of tokens inside the mask. */
@@ -95,6 +101,8 @@ export function optimizerOf(given: StepOptions): OptimizerOptions {
     const value = given[name] ?? optimizer[name]
     if (!(typeof value === 'number' && value >= 0 && value < Number.POSITIVE_INFINITY))
       throw new WaggleError('E_USAGE', `${name} cannot be ${value}`)
+    if (name.startsWith('beta') && value >= 1)
+      throw new WaggleError('E_USAGE', `${name} has to be below 1, not ${value}`)
     optimizer[name] = value
   }
   return optimizer

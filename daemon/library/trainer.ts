@@ -3,15 +3,18 @@
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Plugin, Task } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
+import { asPlugin } from '../host/load.ts'
 import { createPluginFiles } from '../host/plugin-files.ts'
 import { sleep } from '../platform/index.ts'
 import { endingWith } from '../policy/live-policy.ts'
 import { scorePrompts } from '../rollout/evaluation/evaluate.ts'
 import { createTaskBook, type TaskBook } from '../rollout/tasks.ts'
 import { PLUGINS, TASKS } from '../wiring/built-in.ts'
+import { checkKeys, checkList, refuse, STEP } from './arguments.ts'
 import type { Model, StepOptions } from './contract.ts'
 import { policyOf } from './model.ts'
 import { choiceOf, type PluginUse } from './objective.ts'
+import { ownTask } from './own-task.ts'
 import { createRounds, type RoundsOptions } from './rounds.ts'
 import { checkSeed, optimizerOf } from './rows.ts'
 
@@ -50,7 +53,7 @@ export interface TrainerOptions extends Partial<StepOptions> {
   warmUpSteps?: number
   /** Called when a guard acts, for example when it restores earlier weights. */
   onGuard?(message: string): void
-  /** Called when a plugin's hook fails. Default: the round rejects. */
+  /** Called when a plugin's hook fails, or a task of your own on an answer, which scores 0. Default: the round rejects. */
   onTrouble?(message: string): void
 }
 
@@ -112,13 +115,26 @@ const monotonic = (): number => performance.now()
  */
 export async function createTrainer(model: Model, options: TrainerOptions): Promise<Trainer> {
   const { sampler, ...opened } = policyOf(model)
+  checkTrainer(options)
   const policy = { ...opened, sampler: endingWith(sampler, options.stop ?? []) }
-  const tasks = taskBookOf(options.tasks)
-  const troubles: string[] = []
+  const troubles: { code: 'E_PLUGIN' | 'E_TASK'; text: string }[] = []
+  const trouble = (code: 'E_PLUGIN' | 'E_TASK', text: string): void => {
+    if (options.onTrouble) options.onTrouble(text)
+    else troubles.push({ code, text })
+  }
+  const rejectTroubles = (): void => {
+    if (troubles.length === 0) return
+    const [{ code }] = troubles as [(typeof troubles)[0]]
+    const texts = new Set(troubles.splice(0).map(({ text }) => text))
+    throw new WaggleError(code, [...texts].join('\n'), {
+      hint: 'Fix the plugin or the task, or pass onTrouble to go on without what fails.',
+    })
+  }
+  const tasks = taskBookOf(options.tasks, (text) => trouble('E_TASK', text))
   const sizes = sizesOf(options)
   const rounds = await createRounds(roundsOptions(options, sizes), {
     ...{ policy, tasks, now, monotonic },
-    builtIn: [...(options.plugins ?? []), ...PLUGINS],
+    builtIn: [...ownPlugins(options), ...PLUGINS],
     ...createPluginFiles({ base: process.cwd(), plugins: process.cwd() }),
     sleep,
     isTrusted: () => false,
@@ -126,21 +142,15 @@ export async function createTrainer(model: Model, options: TrainerOptions): Prom
       if (finding.type === 'guard') options.onGuard?.(finding.message)
     },
     onTrouble({ name, hook, message }) {
-      const text = `plugin ${name}, hook ${hook}: ${message}`
-      if (options.onTrouble) options.onTrouble(text)
-      else troubles.push(text)
+      trouble('E_PLUGIN', `plugin ${name}, hook ${hook}: ${message}`)
     },
-  })
+  }).catch(inWordsOfOptions)
 
   return {
     async round({ signal } = {}) {
       policyOf(model)
       const { groups, update, generatedTokens } = await rounds.round(signal)
-      if (troubles.length > 0) {
-        throw new WaggleError('E_PLUGIN', troubles.splice(0).join('\n'), {
-          hint: 'Fix the plugin, or pass onTrouble to go on without the hooks that fail.',
-        })
-      }
+      rejectTroubles()
       const rewards = groups.map(({ rollouts }) => rollouts.map(({ reward }) => reward))
       return {
         groups,
@@ -160,11 +170,13 @@ export async function createTrainer(model: Model, options: TrainerOptions): Prom
 
     async evaluate({ promptsPerTask = 100 } = {}) {
       policyOf(model)
+      checkCount('promptsPerTask', promptsPerTask, 1)
       const { sampler, model: known } = policy
       const scores = await scorePrompts(
         { promptsPerTask, maxNewTokens: sizes.maxNewTokens, context: known.spec.contextLength },
         { sampler, tokenizer: known.tokenizer, tasks },
       )
+      rejectTroubles()
       return accuracyOf(scores)
     },
 
@@ -172,8 +184,65 @@ export async function createTrainer(model: Model, options: TrainerOptions): Prom
   }
 }
 
-function taskBookOf(uses: readonly TaskUse[]): TaskBook {
-  const own = uses.filter((task): task is Task => typeof task === 'object' && 'generate' in task)
+const LISTS = ['tasks', 'corrections', 'hints', 'replay', 'skills', 'controls', 'plugins', 'stop'] as const
+const NAMES: Record<keyof TrainerOptions, true> = {
+  ...STEP,
+  ...{ tasks: true, corrections: true, hints: true, replay: true, skills: true, controls: true },
+  ...{ plugins: true, stop: true, seed: true, estimator: true, selector: true, prompts: true },
+  ...{ groupSize: true, maxNewTokens: true, temperature: true, minibatches: true, warmUpSteps: true },
+  ...{ onGuard: true, onTrouble: true },
+}
+
+function checkTrainer(options: TrainerOptions): void {
+  checkKeys('the options of createTrainer', options, NAMES)
+  const { temperature = 1, minibatches = 1, warmUpSteps = 10 } = options
+  for (const name of LISTS)
+    if (name === 'tasks' || options[name] !== undefined) checkList(name, options[name], `${name}: ['NAME']`)
+  checkCount('minibatches', minibatches, 1)
+  checkCount('warmUpSteps', warmUpSteps, 0)
+  if (!(typeof temperature === 'number' && temperature > 0 && temperature < Number.POSITIVE_INFINITY))
+    refuse(`temperature has to be a number above 0, not ${temperature}`)
+}
+
+function checkCount(name: string, value: unknown, least: number): void {
+  if (!(Number.isInteger(value) && (value as number) >= least))
+    refuse(`${name} has to be a whole number from ${least} up, not ${value}`)
+}
+
+function ownPlugins({ plugins = [] }: TrainerOptions): Plugin[] {
+  return plugins.map((plugin, i) => {
+    try {
+      return asPlugin(plugin)
+    } catch (error) {
+      const { message } = error as Error
+      throw new WaggleError(
+        'E_PLUGIN',
+        `plugins[${i}]: ${message.replace('default export of the module', 'object')}`,
+      )
+    }
+  })
+}
+
+/** A program has no config to change. */
+function inWordsOfOptions(error: unknown): never {
+  if (!(error instanceof WaggleError && error.code === 'E_PLUGIN')) throw error
+  throw new WaggleError(error.code, error.message, {
+    hint: 'Correct the plugins, or the options that createTrainer was given for them.',
+    cause: error,
+  })
+}
+
+function taskBookOf(uses: readonly TaskUse[], onTrouble: (text: string) => void): TaskBook {
+  uses.forEach((use: unknown, i) => {
+    if (typeof use !== 'string' && typeof (use as { name?: unknown } | null)?.name !== 'string')
+      throw new WaggleError(
+        'E_TASK',
+        `tasks[${i}] is no name, no { name, difficulty }, and no task with a name`,
+      )
+  })
+  const own = uses
+    .filter((task): task is Task => typeof task === 'object' && 'generate' in task)
+    .map((task) => ownTask(task, onTrouble))
   const tasks = createTaskBook(
     [...own, ...TASKS.filter(({ name }) => !own.some((task) => task.name === name))],
     uses.map((task) =>
@@ -192,9 +261,7 @@ interface Sizes {
 
 function sizesOf({ prompts = 16, groupSize = 8, maxNewTokens = 96 }: TrainerOptions): Sizes {
   const sizes = { prompts, groupSize, maxNewTokens }
-  for (const [name, value] of Object.entries(sizes))
-    if (!(Number.isInteger(value) && value >= 1))
-      throw new WaggleError('E_USAGE', `${name} has to be a whole number from 1 up, not ${value}`)
+  for (const [name, value] of Object.entries(sizes)) checkCount(name, value, 1)
   return sizes
 }
 

@@ -18,6 +18,7 @@ import type { Waker } from '../rollout/waker.ts'
 import { draftOf, type Swarm } from '../swarm/index.ts'
 import type { TrainingRecord } from '../trainer/checkpoints/training-record.ts'
 import { runTrainLoop } from '../trainer/loop.ts'
+import type { AuditRounds } from './audits/rounds.ts'
 import type { NodeHeads } from './heads/heads.ts'
 import { takeOwnGroup } from './own-groups.ts'
 
@@ -58,6 +59,7 @@ interface LoopsParts {
   mustWait(): boolean
   record: Pick<TrainingRecord, 'step'>
   heads: Pick<NodeHeads, 'exchange' | 'isRead' | 'ownGroup'>
+  audits: Pick<AuditRounds, 'next'>
 }
 
 export interface Loops {
@@ -132,7 +134,10 @@ export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsP
     {
       ...shared,
       core,
-      exchange: parts.heads.exchange,
+      async exchange(signal) {
+        await parts.heads.exchange(signal)
+        parts.audits.next()
+      },
       onBatch: (groups) => parts.onBatch(groups.map(({ id }) => id)),
       async onStep(report) {
         journal.recover('training')

@@ -72,7 +72,7 @@ export function createTeachers({
     async ask(name, run) {
       const told = (model: OtherModel) => run(inPhase(model, phases))
       if (name === undefined)
-        return told({ score: policy.scorer.score, generate: (request) => policy.sampler.generate(request) })
+        return told({ score: policy.scorer.score, generate: (...asked) => policy.sampler.generate(...asked) })
       const other = models?.get(name)
       if (other) return told(other)
       if (/^https?:\/\//.test(name)) return told(server(name))

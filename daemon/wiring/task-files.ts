@@ -4,14 +4,20 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { Fault } from '../../plugins/tasks/dataset/index.ts'
-import { type Environment, type Outcome, PLUGIN_API, type Task } from '../../protocol/plugin/index.ts'
-import { HELD_OUT_SEED, type Instance, type Verdict } from '../../protocol/train/index.ts'
+import type { Task } from '../../protocol/plugin/index.ts'
+import {
+  asTask,
+  type Guard,
+  guardedCalls,
+  instanceProblem,
+  verdictOf,
+} from '../../protocol/plugin/task-checks.ts'
+import { HELD_OUT_SEED, type Instance } from '../../protocol/train/index.ts'
 import { withDeadline } from '../policy/chat/deadline.ts'
 import { loadOwnFile } from './own-file.ts'
 import type { VerifierParts } from './verifier-files.ts'
 
 const MAX_MS = 250
-const MAX_CHARS = 65_536
 /** Prompts that are tried for each level of difficulty, of training and of evaluation each. */
 const TRIED = 32
 const TRIED_LEVELS = 8
@@ -22,10 +28,10 @@ export async function loadTaskFile(
   { onTrouble }: VerifierParts,
 ): Promise<Task> {
   const { value, digest } = await loadOwnFile(path, 'task')
-  const task = asTask(value, name)
+  const task = taskOf(value, name)
   tryOut(task)
   let failures = 0
-  const guarded = <Result>(compute: () => Result, otherwise: Result): Result => {
+  const guarded: Guard = (compute, otherwise) => {
     try {
       return withDeadline(`task ${name}`, MAX_MS, compute)
     } catch (error) {
@@ -38,50 +44,17 @@ export async function loadTaskFile(
   return {
     ...task,
     version: createHash('sha256').update(`${task.version}\n${digest}`).digest().readUInt32BE(0) || 1,
-    verify: (instance, completion) =>
-      guarded(() => verdictOf(task.verify(instance, completion)), { score: 0, answer: null, found: 'none' }),
-    ...(task.environment && { environment: guardedEnvironment(task.environment, guarded) }),
+    ...guardedCalls(task, guarded),
   }
 }
 
-/** An episode ends with the answer on which the environment fails. */
-function guardedEnvironment(
-  inner: Environment,
-  guarded: <Result>(compute: () => Result, otherwise: Result) => Result,
-): Environment {
-  return {
-    ...inner,
-    step: (state, answer) =>
-      guarded(() => outcomeOf(inner.step(state, answer)), { state, observation: '', reward: 0, done: true }),
+function taskOf(value: unknown, name: string): Task {
+  try {
+    return asTask(value, name)
+  } catch (error) {
+    throw new Fault(messageOf(error))
   }
 }
-
-function asTask(value: unknown, name: string): Task {
-  const task = value as Partial<Task> | null | undefined
-  if (!task || typeof task !== 'object' || typeof task.generate !== 'function' || task.kind !== 'task')
-    throw new Fault(
-      'has no task as its default export; create one with defineTask() or, for several turns, defineEnvironment()',
-    )
-  if (task.api !== PLUGIN_API)
-    throw new Fault(`is made for plugin API ${String(task.api)}, this is ${PLUGIN_API}`)
-  if (task.name !== name)
-    throw new Fault(`has the task "${String(task.name).slice(0, 64)}"; use that name in the config`)
-  if (typeof task.verify !== 'function') throw new Fault('has no function `verify`')
-  if (!isUint(task.version)) throw new Fault('`version` must be a whole number from 0 up')
-  const { min, max, default: initial, describe } = (task.difficulty ?? {}) as Partial<Task['difficulty']>
-  if (!isUint(min) || !isUint(max) || !isUint(initial) || !(min <= initial && initial <= max && max <= 1000))
-    throw new Fault('`difficulty` needs whole numbers from 0 to 1000: min, default and max, in this order')
-  if (typeof describe !== 'function') throw new Fault('`difficulty` has no function `describe`')
-  const { environment } = task
-  if (
-    environment &&
-    !(['reset', 'step', 'key'] as const).every((of) => typeof environment[of] === 'function')
-  )
-    throw new Fault('`environment` needs the functions `reset`, `step` and `key`')
-  return task as Task
-}
-
-const isUint = (value: unknown): value is number => Number.isInteger(value) && (value as number) >= 0
 
 /** Throws Fault for the first prompt or answer with which it does not keep what `Task` promises. */
 function tryOut(task: Task): void {
@@ -127,37 +100,6 @@ function tryAnswer(task: Task, instance: Instance, text: string): void {
 
 /** As it is after a checkpoint or a message. */
 const plainOf = (instance: Instance): Instance => JSON.parse(JSON.stringify(instance)) as Instance
-
-function instanceProblem(instance: Instance): string | undefined {
-  if (typeof instance !== 'object' || instance === null) return 'generates nothing'
-  const { question, key, steps } = instance
-  if (typeof question !== 'string' || question.trim() === '' || !question.isWellFormed())
-    return 'generates no `question`'
-  if (question.length > MAX_CHARS) return `generates a question of more than ${MAX_CHARS} characters`
-  if (typeof key !== 'string' || !key.isWellFormed()) return 'generates no `key`, the answer as a text'
-  if (!Array.isArray(steps)) return 'generates no `steps`; if there are none, give an empty list'
-  return undefined
-}
-
-function verdictOf(verdict: Verdict): Verdict {
-  const { score, answer, found } = (verdict ?? {}) as Partial<Verdict>
-  if (!(typeof score === 'number' && score >= 0 && score <= 1))
-    throw new Error('`verify` gave no score from 0 to 1')
-  if (answer !== null && typeof answer !== 'string')
-    throw new Error('`verify` gave no `answer`: a text, or null if it found none')
-  if (!['tag', 'last-line', 'none'].includes(found!))
-    throw new Error('`verify` gave no `found`: "tag", "last-line" or "none"')
-  return { ...verdict, answer: answer?.slice(0, 256).toWellFormed() ?? null }
-}
-
-function outcomeOf(outcome: Outcome): Outcome {
-  const { observation, reward, done } = (outcome ?? {}) as Partial<Outcome>
-  if (typeof observation !== 'string' || observation.length > MAX_CHARS)
-    throw new Error(`\`step\` gave no \`observation\` of at most ${MAX_CHARS} characters`)
-  if (!(typeof reward === 'number' && Math.abs(reward) <= 1) || typeof done !== 'boolean')
-    throw new Error('`step` gave no `reward` from -1 to 1 and `done`')
-  return outcome
-}
 
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message.slice(0, 300) : 'threw something that is not an Error'

@@ -125,7 +125,10 @@ const cutOff: Rule = ({ training: t }) =>
 
 const alone: Rule = ({ swarm, time, node }) =>
   swarm?.enabled && swarm.connected === 0 && time - node.startedAt > ALONE_MS
-    ? hint('no peers; training alone', 'connect with `join <peer ID>`')
+    ? hint(
+        'no peers; training alone',
+        swarm.isPrivate ? 'let others join with `invite`' : 'connect with `join <peer ID>`',
+      )
     : undefined
 
 const refused: Rule = ({ rollouts: r }) => {

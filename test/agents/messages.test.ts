@@ -143,6 +143,15 @@ describe('a request', () => {
     expect(shown).toHaveLength(1)
   })
 
+  it('with a form of the answer is counted as it is answered', async () => {
+    await open(() => '{}')
+    const schema = { type: 'object', properties: {}, additionalProperties: false }
+    const asked = { messages: [user('hi')], output_config: { format: { type: 'json_schema', schema } } }
+    const { body } = await ask(asked, '/v1/messages/count_tokens')
+    expect(body).toEqual({ input_tokens: (await ask(asked)).body.usage.input_tokens })
+    expect(shown[0]).toContain('JSON of this schema')
+  })
+
   it('whose answer is begun is counted as it is answered', async () => {
     await open(() => 'x')
     const asked = { messages: [user('hi'), { role: 'assistant', content: 'well,' }] }

@@ -60,6 +60,44 @@ describe('a chat', () => {
     expect([status, body]).toEqual([400, { error: expect.stringMatching(/reads text only/) }])
   })
 
+  it('without messages, or a question without words, says at once that the model is loaded', async () => {
+    await open(() => 'x')
+    const loaded = { model: 'tiny', created_at: new Date(1_000_000).toISOString(), done: true }
+    for (const body of [{ messages: [] }, {}, { messages: [], keep_alive: 0, stream: false }])
+      expect(await ask('chat', body)).toMatchObject({
+        status: 200,
+        body: { ...loaded, done_reason: 'load', message: { role: 'assistant', content: '' } },
+      })
+    for (const body of [{ prompt: '' }, {}, { prompt: '', keep_alive: '5m' }])
+      expect(await ask('generate', body)).toMatchObject({
+        status: 200,
+        body: { ...loaded, done_reason: 'load', response: '' },
+      })
+    expect(shown).toEqual([])
+    expect(g.serving.info()).toMatchObject({ answered: 0 })
+  })
+
+  it('tells how long it took, so that clients can say how many tokens a second there were', async () => {
+    await open(() => 'some words')
+    const whole = (await ask('chat', { messages: [user('hi')], stream: false })).body
+    const last = linesOf(await ask('generate', { prompt: 'hi' })).at(-1)
+    for (const { total_duration: total, load_duration: load, ...end } of [whole, last]) {
+      expect([total > 0, load]).toEqual([true, 0])
+      expect(end.prompt_eval_count / end.prompt_eval_duration).toBeLessThan(Number.POSITIVE_INFINITY)
+      expect(end.eval_count / end.eval_duration).toBeLessThan(Number.POSITIVE_INFINITY)
+    }
+  })
+
+  it.each(['[2, 3]', '"2 and 3"', '5'])(
+    'calls a tool with an object, whatever the model wrote: %s',
+    async (args) => {
+      await open(() => `<tool_call>{"name": "add", "arguments": ${args}}</tool_call>`)
+      const { body } = await ask('chat', { messages: [user('go')], tools: [TOOL], stream: false })
+      const [{ function: called }] = body.message.tool_calls
+      expect(called).toEqual({ name: 'add', arguments: { input: args.startsWith('"') ? '2 and 3' : args } })
+    },
+  )
+
   it.each([true, false])(
     'with tools is one sequence in a rollout, if calls keep their ids: %s',
     async (keeps) => {

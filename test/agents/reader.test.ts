@@ -31,7 +31,8 @@ describe('arguments', () => {
     ])
   })
 
-  it('that are a string hold JSON; those that are missing or null are an empty object', () => {
+  it('that are a string hold JSON; those that are missing, null or no text are an empty object', () => {
+    expect(read(call('""')).calls).toEqual([['cancel', '{}']])
     expect(read(call('"{\\"n\\": 1.0}"')).calls).toEqual([['cancel', '{"n": 1.0}']])
     expect(read('<tool_call>{"name": "cancel"}</tool_call>').calls).toEqual([['cancel', '{}']])
     expect(read(call('null')).calls).toEqual([['cancel', '{}']])

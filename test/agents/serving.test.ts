@@ -1,5 +1,8 @@
 // Calls without a rollout: who may make them, what they choose, in which order they are answered, and what stays of them.
 
+import { subscribe } from 'node:diagnostics_channel'
+import type { IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { SERVE_KEY, type TestGateway, type TestOptions, TOKEN, testGateway } from './gateway.ts'
 
@@ -58,6 +61,22 @@ describe('a served call', () => {
     await open()
     const { status, body } = await ask({ n: 2 })
     expect([status, body.error.message]).toEqual([400, expect.stringContaining('make a call for each')])
+  })
+
+  it('that continues an earlier response is told to send the history, and of no rollout', async () => {
+    await open()
+    const url = `${g.serving.url}/v1/responses`
+    for (const [more, status] of [
+      [{ previous_response_id: `resp_${'0'.repeat(24)}` }, 404],
+      [{ conversation: 'conv_1' }, 400],
+    ] as const) {
+      const answer = await g.post(url, { model: 'tiny', input: 'and?', ...more }, SERVE_KEY)
+      expect([answer.status, answer.body.error.message]).toEqual([
+        status,
+        expect.stringMatching(/in "input"\.\)$/),
+      ])
+      expect(answer.body.error.message).not.toContain('rollout')
+    }
   })
 
   it('may not choose where the sampler knows only the policy itself', async () => {
@@ -140,6 +159,26 @@ describe('the line', () => {
     expect((await last).status).toBe(200)
     expect(g.serving.info()).toMatchObject({ running: 0, waiting: 0, answered: 1, abandoned: 2 })
   })
+})
+
+it('a client that leaves while it sends its request is no bug', async () => {
+  const logged: string[] = []
+  await open({ log: (_, message) => logged.push(message) })
+  const { hostname, port } = new URL(g.serving.url!)
+  const begun = new Promise<IncomingMessage>((resolve) =>
+    subscribe('http.server.request.start', (message) =>
+      resolve((message as { request: IncomingMessage }).request),
+    ),
+  )
+  const socket = connect(Number(port), hostname)
+  const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${SERVE_KEY}\r\n`
+  socket.write(`${head}content-length: 300\r\n\r\n{"messages":`)
+  const request = await begun
+  const gone = new Promise((resolve) => request.once('close', resolve))
+  socket.destroy()
+  await gone
+  expect((await ask()).status).toBe(200)
+  expect(logged).toEqual([])
 })
 
 describe('models', () => {

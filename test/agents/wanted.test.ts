@@ -11,6 +11,7 @@ const schema = {
   properties: { at: { type: 'number', maximum: 1 } },
   required: ['at'],
 }
+const NONE = { type: 'object', properties: {}, additionalProperties: false }
 let g: TestGateway
 afterEach(() => g.close())
 
@@ -114,6 +115,20 @@ describe('a form that the model is kept to', () => {
       keys.push(sent()?.key)
     }
     expect(keys.map((key) => key !== undefined)).toEqual([false, true, true, false])
+  })
+
+  it('of a call has no arguments where the tool has no parameters', async () => {
+    await play('{}')
+    const keys = []
+    for (const parameters of [undefined, { type: 'object', properties: {} }, NONE, { type: 'object' }]) {
+      const tools = [{ type: 'function', function: { name: 'now', parameters } }]
+      const more = { tools, tool_choice: { type: 'function', function: { name: 'now' } } }
+      expect((await g.chat(await g.open(), [user('go')], more)).status).toBe(200)
+      keys.push(sent()?.key)
+    }
+    const [left, empty, none, any] = keys
+    expect([left, empty]).toEqual([none, none])
+    expect(any).not.toBe(none)
   })
 
   it('is refused by the name and place of what cannot be kept; a strict tool is named', async () => {

@@ -434,6 +434,10 @@ describe('beside a running daemon', () => {
       const { stdout } = await waggle(['rollouts', '--home', home])
       expect(stdout).toMatch(/^TIME +TASK +DIFFICULTY +SEED /)
       expect(stdout).toMatch(/^\S+ +[a-z_]+ +2 +\d+ +own /m)
+      const whole = await waggle(['rollouts', '--home', home, '--full'])
+      expect(whole.stdout).toMatch(
+        /^\S+ {2}[a-z_]+ {2}difficulty 2 {2}seed \d+ {2}own {2}v\d+ {2}mean \S+ {2}rewards /m,
+      )
     }))
 
   test('stop waits until it is gone', () =>

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, expect, test } from 'vitest'
 import { TEMPLATES } from '../../daemon/cli/plugins/templates.ts'
+import { timed } from '../../daemon/cli/plugins/timed.ts'
 import { freshHome, type Result, removeHomes, waggle } from './run-cli.ts'
 
 afterAll(removeHomes)
@@ -303,4 +304,26 @@ test('check of one plugin runs the rules that all keep to', async () => {
   expect(broken.status).toBe(4)
   expect(broken.stdout).toMatch(/^FAIL {2}trains on what was sampled/m)
   expect(broken.stderr).toMatch(/its advantages do not fit the groups/)
+})
+
+test('check says a reason once, with the number of the checks that have it', async () => {
+  const file = join(freshHome(), 'typo.mjs')
+  writeFileSync(
+    file,
+    `const settings = { '~standard': { version: 1, vendor: 'none', validate: () => ({ value: {} }) } }
+    export default { name: 'typo', kind: 'hint', api: 1, summary: 'Typo.', settings, create: () => ({ compoze: () => {} }) }`,
+  )
+  const { status, stderr } = await waggle(['plugins', 'check', file, '--home', freshHome()])
+  expect(status).toBe(4)
+  expect(stderr).toMatch(
+    /hint\/typo says who it is.* \(and \d+ more\): compoze is no hook\. Did you mean "compose"\?/,
+  )
+  expect(stderr.match(/compoze/g)).toHaveLength(1)
+})
+
+test('a check that waits for ever ends with its reason', async () => {
+  await expect(timed(() => new Promise(() => {}), 20)).rejects.toThrow(
+    'took longer than 0.02 s: a hook computes or waits for ever',
+  )
+  expect(await timed(async () => 'done')).toBe('done')
 })

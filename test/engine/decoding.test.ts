@@ -18,7 +18,7 @@ const request = (prompts: readonly Int32Array[], maxNewTokens: number, slots = 6
 const promptOf = (i: number): Int32Array => randomTokens(SPEC, 5, i)
 
 /** A cache that gives the same logits to all, and keeps what was asked of it. */
-function fakeCache() {
+function fakeCache(onRead: (count: number) => void = () => {}) {
   const asked = { read: [] as number[], steps: [] as number[], sizes: [] as string[] }
   const logits = new Float32Array(SPEC.vocabulary)
   let size = { slots: 0, capacity: 0 }
@@ -29,8 +29,10 @@ function fakeCache() {
     get capacity() {
       return size.capacity
     },
-    async read(prompts) {
+    async read(prompts, isWanted) {
       asked.read.push(prompts.length)
+      onRead(asked.read.length)
+      if (isWanted?.() === false) return undefined
       return prompts.map(({ tokens: { length } }) => ({ length, logits, release() {} }))
     },
     async load() {},
@@ -62,9 +64,19 @@ interface Arriving {
   steering?: Steering
 }
 
+interface RunOptions {
+  readAtOnce?: number
+  spec?: typeof SPEC
+  /** Told how many reads there were, while the newest is going on. */
+  onRead?: (count: number) => void
+}
+
 /** Decodes calls that arrive before given steps; returns the step in which each was answered. */
-async function run(arriving: readonly Arriving[], { readAtOnce = 2048, spec = SPEC } = {}) {
-  const { asked, createCache } = fakeCache()
+async function run(
+  arriving: readonly Arriving[],
+  { readAtOnce = 2048, spec = SPEC, onRead }: RunOptions = {},
+) {
+  const { asked, createCache } = fakeCache(onRead)
   const answered: number[] = []
   const written: Sample[][] = []
   const errors: unknown[] = []
@@ -152,12 +164,12 @@ test('the cache grows and shrinks with the sequences, and holds the longest', as
 })
 
 test('an aborted call gives its slots to those that wait', async () => {
-  let steps = 0
+  let tokens = 0
   const { asked, answered, written } = await run([
     {
       step: 0,
       request: request([promptOf(0), promptOf(1)], 30, 2),
-      steering: { isAborted: () => ++steps > 5 },
+      steering: { onToken: () => void tokens++, isAborted: () => tokens >= 2 * 6 },
     },
     { step: 1, request: request([promptOf(2)], 10, 2) },
   ])
@@ -168,6 +180,31 @@ test('an aborted call gives its slots to those that wait', async () => {
     ['aborted', 6],
   ])
   expect(written[1]![0]!.tokens.length).toBe(10)
+})
+
+test('a call that is aborted while a prompt of it is read ends then, and its other prompts are not read', async () => {
+  let isAborted = false
+  const hangUp = { isAborted: () => isAborted }
+  const { asked, answered, written } = await run(
+    [
+      { step: 0, request: request([promptOf(0), promptOf(1), promptOf(2)], 30), steering: hangUp },
+      { step: 0, request: request([promptOf(3)], 4) },
+    ],
+    {
+      readAtOnce: 5,
+      onRead(count) {
+        if (count === 3) isAborted = true
+      },
+    },
+  )
+  // The third is given up, and there is no fourth.
+  expect(asked.read).toEqual([1, 1, 1])
+  expect(answered).toEqual([0, 3])
+  expect(written[0]!.map(({ finish, tokens }) => [finish, tokens.length])).toEqual([
+    ['aborted', 1],
+    ['aborted', 0],
+    ['aborted', 0],
+  ])
 })
 
 test('a call of one sequence does not wait behind a long one that came first', async () => {

@@ -47,7 +47,7 @@ test.each([
   const prompts = [randomTokens(spec, 40, 1), randomTokens(spec, 23, 2)]
   const logitsOf = async (pieceTokens: number): Promise<Float32Array[]> => {
     const { cache, lengths } = open(spec, { capacity: 64, pieceTokens })
-    const read = await cache.read(prompts.map((tokens) => ({ tokens, isConversation: true })))
+    const read = (await cache.read(prompts.map((tokens) => ({ tokens, isConversation: true }))))!
     expect(Math.max(...lengths)).toBeLessThanOrEqual(pieceTokens)
     expect(read.map(({ length, reused }) => [length, reused])).toEqual([
       [40, 0],
@@ -70,6 +70,13 @@ test('no more than a thousand tokens of a prompt are read at once', async () => 
   expect(Math.max(...lengths)).toBeLessThanOrEqual(1024)
 })
 
+test('a prompt that nobody wants any more is not read to its end', async () => {
+  const { cache, lengths } = open(SPEC, { capacity: 64, pieceTokens: 7 })
+  let looks = 0
+  const read = await cache.read([{ tokens: randomTokens(SPEC, 40, 1) }], () => ++looks < 3)
+  expect([read, lengths]).toEqual([undefined, [7, 7]])
+})
+
 test('of a very long prompt fewer are read at once, since each attends to all before it', () => {
   const heads = 14
   expect(piecesFor(1000, { heads })).toBe(1024)
@@ -82,7 +89,7 @@ test('of a very long prompt fewer are read at once, since each attends to all be
 
 test('memory of the cache is given back when it grows and when it is closed, and that of a piece when it was read', async () => {
   const { cache, keys } = open(SPEC, { capacity: 32, pieceTokens: 4 })
-  const [prompt] = await cache.read([{ tokens: randomTokens(SPEC, 9, 3), isConversation: false }])
+  const [prompt] = (await cache.read([{ tokens: randomTokens(SPEC, 9, 3), isConversation: false }]))!
   expect(keys.map(({ length }) => length)).toEqual([0, 0, 0])
   const next = () => cache.decode(Int32Array.of(5, 6), Int32Array.of(9, -1))
   await cache.load([{ slot: 0, prompt: prompt! }])

@@ -135,10 +135,10 @@ test.each([
 test('an abort is seen before each step, and later samples are not begun', async () => {
   const core = await opened(SPEC)
   const samples = Array.from({ length: 6 }, (_, seed) => ({ prompt: randomTokens(SPEC, 4, 9), seed }))
-  let steps = 0
+  let tokens = 0
   const out = await core.generate(
     { samples, maxNewTokens: 40, temperature: 1, stopTokens: [], slots: 4 },
-    { isAborted: () => ++steps > 5 },
+    { onToken: () => void tokens++, isAborted: () => tokens >= 4 * 6 },
   )
   expect(out.every((sample) => sample.finish === 'aborted')).toBe(true)
   expect(out.slice(0, 4).map((sample) => sample.tokens.length)).toEqual([6, 6, 6, 6])

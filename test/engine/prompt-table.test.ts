@@ -161,7 +161,7 @@ test('packed weights are held by one graph: once prompts have been shared, by th
     { ...parts, kept: createKeptSequences({ most: 1e9 }) },
   )
   const graphs = () => ['sampling', 'sampling shared'].filter((key) => runtime.has(key))
-  const [prompt] = await cache.read([{ tokens: randomTokens(spec, 510, 1) }])
+  const [prompt] = (await cache.read([{ tokens: randomTokens(spec, 510, 1) }]))!
   await cache.load([{ slot: 0, prompt: prompt! }])
   const apart = await cache.decode(Int32Array.of(5, 0), Int32Array.of(510, -1))
   expect(graphs()).toEqual(['sampling'])

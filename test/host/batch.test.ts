@@ -227,3 +227,14 @@ test('teachers can only be asked while a batch is prepared', async () => {
   await plugins.round({ step: 0 }).observe([groupOf([1, 0])])
   expect(seen).toEqual(['teachers can only be asked while a batch is prepared'])
 })
+
+test.each<[string, Hooks['advantage']]>([
+  ['nothing', (() => undefined) as never],
+  ['a number', (() => 1) as never],
+  ['nothing for a group', ((groups: unknown[]) => groups.map(() => undefined)) as never],
+])('an estimator that returns %s is told what was expected', async (_, advantage) => {
+  const odd = plugin('odd', 'estimator', { advantage: advantage! })
+  const { plugins, troubles } = await setUp([odd], { estimator: { use: 'odd' } })
+  await expect(plugins.batch({ step: 0 }).advantage([groupOf([1, 0])])).rejects.toThrow()
+  expect(troubles[0]?.message).toBe('did not return advantages as a list for each group')
+})

@@ -155,3 +155,23 @@ test('random streams are uniform and differ by seed and name', () => {
   expect(randomStream(8, 'x')()).not.toBe(values[0])
   expect(randomStream(7, 'y')()).not.toBe(values[0])
 })
+
+test.each<[string, Hooks['correct'], RegExp]>([
+  [
+    'throws',
+    () => {
+      throw new Error('boom')
+    },
+    /^correction "odd": boom$/,
+  ],
+  [
+    'is a promise',
+    (async () => ({ loss: 1 })) as never,
+    /^correction "odd": its correct hook returned a promise/,
+  ],
+  ['gives nothing', (() => undefined) as never, /^correction "odd": its correct hook returned undefined$/],
+  ['gives a function', (() => ({ loss: () => 1 })) as never, /^correction "odd": .*unknown operation/],
+])('a correct hook that %s is reported with the name of its plugin', async (_, correct, message) => {
+  const odd = plugin('odd', 'correction', { correct: correct! })
+  await expect(setUp({ corrections: [{ use: 'odd' }] }, [odd]).made).rejects.toThrow(message)
+})

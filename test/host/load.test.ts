@@ -72,3 +72,25 @@ test('a deleted plugin that did nothing is left out, with a notice', async () =>
 test('a deleted plugin that did something is a problem that says what to use', async () => {
   expect((await load('lost')).problems).toEqual(['control "lost": it is gone: it lost; use "sample_like"'])
 })
+
+test.each<[string, unknown, RegExp]>([
+  ['a promise', Promise.resolve({}), /create function returned a promise/],
+  ['nothing', undefined, /create function returned undefined instead of hooks/],
+  ['hooks that there are not', { rewards: () => [] }, /rewards is no hook\. Did you mean "reward"\?/],
+])('a plugin whose create returns %s is refused, with the reason', async (_, created, reason) => {
+  const odd = { ...good, create: () => created as never }
+  const { problems } = await loadPlugins([{ kinds: ['control'], choice: { use: 'sample' } }], {
+    ...source,
+    builtIn: [odd],
+  })
+  expect(problems).toEqual([expect.stringMatching(reason)])
+})
+
+test('a choice without a name takes no plugin', async () => {
+  const { loaded, problems } = await loadPlugins([{ kinds: ['control'], choice: { weight: 2 } as never }], {
+    ...source,
+    builtIn: [good],
+  })
+  expect(loaded).toEqual([])
+  expect(problems).toEqual([expect.stringContaining('it has no name')])
+})

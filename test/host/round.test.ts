@@ -264,6 +264,18 @@ const WRONG: [
   ],
   ['rewards of another length', { reward: () => [1] }, (r) => r.reward(groupOf([1, 0])), /1 rewards for 2/],
   [
+    'a rewrite that is only a text',
+    { compose: (() => 'Take your time.') as never },
+    (r) => r.compose(composeView(at(1))),
+    /gave a string as its rewrite; it has to be \{ before/,
+  ],
+  [
+    'no list of rewards',
+    { reward: (() => null) as never },
+    (r) => r.reward(groupOf([1, 0])),
+    /list of rewards/,
+  ],
+  [
     'a reward that is no number',
     { reward: () => [Number.NaN, 1] },
     (r) => r.reward(groupOf([1, 0])),

@@ -214,6 +214,31 @@ test('where not even an adapter fits, the hint names no setting of the config', 
   expect(refused.hint).toMatch(/^Free memory, or open a smaller model/)
 })
 
+test('calls that are not waited for run in the order in which they were made', async () => {
+  const samples = (await answers()).flat()
+  const rows = samples.map((sample, i) => ({ ...sample, columns: { advantage: i - 1.5 } }))
+  const { version } = model
+  model.accumulate(rows, REINFORCE)
+  model.discard()
+  model.accumulate(rows.slice(0, 2), REINFORCE)
+  const step = model.step({ learningRate: 1e-3 })
+  const [after, [scores]] = await Promise.all([answers(), model.score(samples)])
+  expect((await step).tokens).toBe(samples[0]!.tokens.length + samples[1]!.tokens.length)
+  expect(after[0]![0]!.version).toBe(version + 1)
+  expect(scores).toEqual((await model.score(samples))[0])
+})
+
+test('what onToken throws ends the sample and rejects, and the model goes on', async () => {
+  let calls = 0
+  const onToken = () => {
+    calls += 1
+    throw new Error('mine')
+  }
+  await expect(model.sample(['a'], { seed: 1, maxNewTokens: 8, count: 2, onToken })).rejects.toThrow('mine')
+  expect(calls).toBe(1)
+  expect(await model.sample(['a'], { seed: 1, maxNewTokens: 2 })).toHaveLength(1)
+})
+
 describe('mistakes are reported before anything is computed', () => {
   const ids = Int32Array.of(1, 2)
   const row = { prompt: ids, tokens: ids }
@@ -260,6 +285,81 @@ describe('mistakes are reported before anything is computed', () => {
         return await model.step({ learningRate: Number.NaN }).finally(() => model.discard())
       },
       /learningRate cannot be NaN/,
+    ],
+    ...([
+      ['a prompt outside a list', () => model.sample('a' as never, { seed: 1 }), /prompts have to be a list/],
+      ['no options', () => model.sample(['a'], undefined as never), /options of sample .* not undefined/],
+      ['a list of numbers', () => model.sample([[1, 2]] as never, { seed: 1 }), /not a list of numbers/],
+      [
+        'a message outside a list',
+        () => model.sample([{ role: 'user', content: 'a' }] as never, { seed: 1 }),
+        /not an object/,
+      ],
+      [
+        'an option that is none',
+        () => model.sample(['a'], { seed: 1, maxTokens: 4 } as never),
+        /Did you mean "maxNewTokens"/,
+      ],
+      ['an empty text to stop at', () => model.sample(['a'], { seed: 1, stop: [''] }), /text of stop/],
+      [
+        'one text to stop at',
+        () => model.sample(['a'], { seed: 1, stop: 'x' as never }),
+        /stop have to be a list/,
+      ],
+      [
+        'a temperature as text',
+        () => model.sample(['a'], { seed: 1, temperature: '1' as never }),
+        /temperature/,
+      ],
+      ['a sequence outside a list', () => model.score(row as never), /sequences have to be a list/],
+      ['no rows', () => model.accumulate([], REINFORCE), /no rows/],
+      ['no objective', () => model.accumulate([row], undefined as never), /objective .* not undefined/],
+      ['a loss as text', () => model.accumulate([row], { loss: 'logprob' as never }), /loss .* "logprob"/],
+      ['a loss as function', () => model.accumulate([row], { loss: (() => 1) as never }), /not a function/],
+      [
+        'a reduction that is none',
+        () => model.accumulate([row], { ...REINFORCE, reduction: 'none' as never }),
+        /mean or sum/,
+      ],
+      ['a temperature of 0', () => model.accumulate([row], { ...REINFORCE, temperature: 0 }), /above 0/],
+      [
+        'half a mask',
+        () => model.accumulate([{ ...row, columns: { advantage: 1, mask: 0.5 } }], REINFORCE),
+        /"mask" .* other than 0 and 1/,
+      ],
+      ['no folder', () => model.save(undefined as never), /folder to save in/],
+      ['no target', () => model.export('' as never), /target of an export/],
+      ['no model', () => openModel(undefined as never), /name of a model/],
+      ['no thread', () => openModel('default', { threads: 0 }), /threads .* not 0/],
+      [
+        'an option of another name',
+        () => openModel('default', { adaptor: true } as never),
+        /Did you mean "adapter"/,
+      ],
+      ['an adapter by name', () => openModel('default', { adapter: 'lora' as never }), /object, not "lora"/],
+      [
+        "an adapter with PEFT's names",
+        () => openModel('default', { adapter: { r: 8 } as never }),
+        /no "r" in the options of an adapter/,
+      ],
+      ['a correction outside a list', () => objectiveOf('clip' as never), /list, not "clip"/],
+      ['a correction without a name', () => objectiveOf([{ cap: 2 } as never]), /it has no name/],
+    ] as [string, () => Promise<unknown>, RegExp][]),
+    [
+      'a beta under which AdamW divides by zero',
+      async () => {
+        await model.accumulate([{ ...row, columns: { advantage: 1 } }], REINFORCE)
+        return await model.step({ learningRate: 1e-4, beta1: 1 }).finally(() => model.discard())
+      },
+      /beta1 has to be below 1/,
+    ],
+    [
+      'a step with options of another name',
+      async () => {
+        await model.accumulate([{ ...row, columns: { advantage: 1 } }], REINFORCE)
+        return await model.step({ lr: 1e-4 } as never).finally(() => model.discard())
+      },
+      /no "lr" in the options of step/,
     ],
     ['no gradient', () => model.step({ learningRate: 1 }), /no gradient to step along/],
     ['a number type for GGUF', () => model.export('x', { type: 'q8_0' }), /cannot be stored as "q8_0"/],

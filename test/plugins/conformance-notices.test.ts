@@ -63,6 +63,28 @@ test.each<[string, () => Hooks, Manifest, string[]]>([
       'replays nothing whose log-probs nobody knows',
     ],
   ],
+  ...(
+    [
+      ['gives no advantages', { modify: () => undefined }],
+      ['gives one reward for all', { reward: () => [1] }],
+      ['gives rewards that are no numbers', { reward: ({ rollouts }: Group) => rollouts.map(() => '1') }],
+      ['returns no groups', { group: () => undefined }],
+    ] as unknown as [string, Hooks][]
+  ).map(([what, hooks]): [string, () => Hooks, Manifest, string[]] => [
+    what,
+    () => hooks,
+    {},
+    [
+      'trains on what was sampled, as it was sampled, and gives what fits together',
+      'replays nothing whose log-probs nobody knows',
+    ],
+  ]),
+  [
+    'gives a promise of a correction',
+    () => ({ correct: (async () => ({ loss: 1 })) as never }),
+    {},
+    ['reads only columns that there are'],
+  ],
   [
     'trains under a conditioning of its own',
     () => ({ group: (groups) => groups.map((group) => again(group, { conditioning: Int32Array.of(1) })) }),
@@ -167,4 +189,12 @@ test.each<[string, () => Hooks, Manifest, string[]]>([
   ],
 ])('a plugin that %s is noticed', async (_, create, manifest, expected) => {
   expect(await failing(create, manifest)).toEqual(expected)
+})
+
+test.each<[string, () => unknown]>([
+  ['a promise of hooks', async () => ({ compose: () => undefined })],
+  ['nothing', () => undefined],
+  ['a hook that there is not', () => ({ compoze: () => undefined })],
+])('a plugin whose create returns %s does not pass as one that does nothing', async (_, create) => {
+  expect(await failing(create as () => Hooks)).toContain('says who it is, in ways that a node understands')
 })

@@ -54,6 +54,27 @@ test('how far a teacher is with answers and with scores is shown', async () => {
   ])
 })
 
+test('the policy stops writing for a plugin that has run out of time', async () => {
+  const stop = new AbortController()
+  const signals: unknown[] = []
+  const teachers = createTeachers({
+    policy: {
+      scorer: {},
+      sampler: {
+        async generate(_request: unknown, { signal }: { signal?: AbortSignal } = {}) {
+          signals.push(signal)
+          return []
+        },
+      },
+    } as unknown as TeachersParts['policy'],
+    ...{ heads: () => [], checkpoint: async () => ({}), server: () => ({ score: async () => [] }) },
+  })
+  await teachers.ask(undefined, async ({ generate }) => {
+    await generate!({ samples: [], maxNewTokens: 1, temperature: 1, stopTokens: [] }, { signal: stop.signal })
+  })
+  expect(signals).toEqual([stop.signal])
+})
+
 test('a teacher that is not there is named, with what can teach', async () => {
   await expect(findTeachers({ names: ['models/none.gguf'], ...asked }, { find, disk })).rejects.toThrow(
     expect.objectContaining({

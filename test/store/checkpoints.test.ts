@@ -59,6 +59,14 @@ async function saved(steps: number[], keep = 3): Promise<SimulatedDisk> {
 }
 
 describe('checkpoints', () => {
+  it('with more facts than would be read again is refused, and those before it stay', async () => {
+    const disk = await saved([10])
+    const checkpoints = await open(disk)
+    await expect(save(checkpoints, 20, { text: 'x'.repeat(2 ** 20) })).rejects.toThrow('at most')
+    const latest = await (await open(disk)).latest()
+    expect(await stepOf(latest!, disk)).toBe(10)
+  })
+
   it('made by the clock stay few steps apart for the newest only: going back needs older ones', async () => {
     const disk = new SimulatedDisk()
     const checkpoints = await createCheckpoints(

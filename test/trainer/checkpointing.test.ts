@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import type { Weights } from '../../daemon/engine/weights.ts'
-import { type JoinedPeers, trainedMeta } from '../../daemon/policy/trained.ts'
+import { type JoinedPeers, MAX_PHASES, trainedMeta } from '../../daemon/policy/trained.ts'
 import { createCheckpoints } from '../../daemon/store/checkpoints/checkpoints.ts'
 import {
   restoreBefore,
@@ -14,6 +14,7 @@ import {
 import type { LearnerState } from '../../daemon/trainer/sharing/evidence.ts'
 import { createSharingRecord } from '../../daemon/trainer/sharing/sharing-record.ts'
 import type { TrainedOnState } from '../../daemon/trainer/trained-on.ts'
+import type { TrainingPhase } from '../../protocol/api/index.ts'
 import { randomWeights, SPEC } from '../engine/model.ts'
 import { SimulatedDisk } from '../store/simulated-disk.ts'
 
@@ -40,6 +41,7 @@ async function setUp(steps: readonly number[]) {
       trainedOn,
       joined,
       asked,
+      phases,
     }: {
       broken?: boolean
       parked?: Uint8Array
@@ -48,6 +50,7 @@ async function setUp(steps: readonly number[]) {
       trainedOn?: TrainedOnState
       joined?: JoinedPeers
       asked?: true
+      phases?: TrainingPhase[]
     } = {},
   ): Promise<unknown> => {
     const weights = randomWeights(SPEC, step)
@@ -70,7 +73,7 @@ async function setUp(steps: readonly number[]) {
         trainedOn,
         learner: learner as LearnerState,
         base: { name: 'tiny', directory: '/model' },
-        ...{ parked, joined, ...(asked && { asked }) },
+        ...{ parked, joined, phases, ...(asked && { asked }) },
       },
       { trainer, checkpoints: by.checkpoints },
     )
@@ -120,6 +123,24 @@ test('a checkpoint says whose weights are in it', async () => {
   expect(trainedMeta(found!.checkpoint.manifest.meta).joined).toEqual(joined)
   const earlier = await restoreBefore(10, model, by)
   expect(trainedMeta(earlier!.checkpoint.manifest.meta).joined).toBeUndefined()
+})
+
+test('a long record of training with many tasks costs its oldest phases and no checkpoint', async () => {
+  const { by, save } = await setUp([10])
+  const tasks = Array.from({ length: 256 }, (_, i) => ({ name: `a task with a long name, number ${i}` }))
+  const phases = Array.from({ length: MAX_PHASES }, (_, i) => ({
+    ...{ from: i, to: i, tasks, learningRate: 1, plugins: {} },
+  }))
+  await save(40, { phases })
+  const checkpoints = await createCheckpoints(
+    { directory: '/home/checkpoints' },
+    { disk: by.disk, clock: () => 1e12, log: () => {} },
+  )
+  const found = await restoreNode(model, { disk: by.disk, checkpoints })
+  expect(found!.state.version).toBe(40)
+  const left = trainedMeta(found!.checkpoint.manifest.meta).phases!
+  expect(left.length).toBeGreaterThan(8)
+  expect(left).toEqual(phases.slice(-left.length))
 })
 
 test('a checkpoint says whether somebody asked for it', async () => {
@@ -214,7 +235,7 @@ test('what was being written is kept, whatever its size, and where nothing was t
   expect((await restoreNode(model, by))?.parked).toBeUndefined()
   const parked = new Uint8Array(2 ** 21).fill(7)
   await save(20, { parked })
-  expect((await restoreNode(model, by))?.parked).toEqual(parked)
+  expect(Buffer.compare((await restoreNode(model, by))!.parked!, parked)).toBe(0)
 })
 
 test('plugins and roles are in the checkpoint, under their names, and come back as they were', async () => {

@@ -154,8 +154,16 @@ describe('guards', () => {
     const guards = createGuards()
     const seen = [0.2, 0.4, 0.38, 0.36, 0.2]
     for (const [i, accuracy] of seen.entries()) expect(guards.evaluation(accuracy, 300, 10 * i)).toEqual([])
-    // It was fallen at the evaluation before.
-    expect(guards.evaluation(0.2, 300, 50)).toMatchObject([{ guard: 'canary', rollBack: true, goodAt: 40 }])
+    // It was fallen at the evaluation before, whose weights may be of any version since the one before that ended.
+    expect(guards.evaluation(0.2, 300, 50)).toMatchObject([{ guard: 'canary', rollBack: true, goodAt: 30 }])
+  })
+
+  test('versions that came while the first fallen weights were evaluated are not called good', () => {
+    const guards = createGuards()
+    for (const end of [0, 20, 40]) guards.evaluation(0.4, 300, end)
+    // The weights of version 50 had fallen, and their evaluation ended 30 versions later.
+    guards.evaluation(0.1, 300, 80)
+    expect(guards.evaluation(0.1, 300, 120)).toMatchObject([{ rollBack: true, goodAt: 40 }])
   })
 
   test('one bad evaluation is no alarm if the next one is as good as before', () => {

@@ -1,10 +1,16 @@
 // The train loop and those that wait for it.
 
-import { expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { createWaker } from '../../daemon/rollout/waker.ts'
 import type { Batch, UpdateOutcome } from '../../daemon/trainer/learning/contract.ts'
 import { runTrainLoop } from '../../daemon/trainer/loop.ts'
 import { NO_PHASES } from '../../protocol/api/index.ts'
+import { startLooped } from './looped-node.ts'
+
+const closers: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
 
 type Parts = Parameters<typeof runTrainLoop>[0]
 
@@ -86,4 +92,20 @@ test('whoever waits for room is woken once no batch is due, although the node ha
   await expect.poll(() => [isAsked, changed.count]).toEqual([true, 3])
   stop.abort()
   await loop
+})
+
+test('a node that is stopped while it tries weights of a peer tells the trial to end', async () => {
+  let isTrying = false
+  const node = await startLooped(
+    {
+      exchange: (signal) =>
+        new Promise((resolve) => {
+          isTrying = true
+          signal!.addEventListener('abort', () => resolve())
+        }),
+    },
+    (closer) => closers.push(closer),
+  )
+  await node.until(() => isTrying)
+  await node.stop()
 })

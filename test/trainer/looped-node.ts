@@ -85,7 +85,14 @@ export async function startLooped(
     accident,
     evaluations: evaluated,
     disk = new SimulatedDisk(),
-  }: { accident?: Accident; evaluations?: Evaluations; disk?: SimulatedDisk },
+    exchange = async () => {},
+  }: {
+    accident?: Accident
+    evaluations?: Evaluations
+    disk?: SimulatedDisk
+    /** Of weights with peers. */
+    exchange?(signal?: AbortSignal): Promise<void>
+  },
   close: (closer: () => Promise<unknown>) => void,
 ) {
   const settings = (): Config =>
@@ -204,7 +211,8 @@ export async function startLooped(
         parked,
       },
       record: { step() {} },
-      heads: { exchange: async () => {}, isRead: () => true, ownGroup() {} },
+      heads: { exchange, isRead: () => true, ownGroup() {} },
+      audits: { next() {} },
       journal: {
         ...journal,
         group(group, origin) {

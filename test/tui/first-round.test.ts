@@ -79,7 +79,7 @@ test.each(SIZES)('a chart says what its first value waits for, at %i x %i', asyn
 test('a node that loads its model shows how far it is', async () => {
   const screen = await at(STARTING, [80, 24])
   const all = await textOf(screen)
-  expect(all).toContain('STARTING 76 %')
+  expect(all).toContain('STARTING 75 %')
   expect(all).toContain('loading the model 75 %')
   expect(all).not.toContain('trains alone')
 })

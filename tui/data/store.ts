@@ -12,7 +12,7 @@ const CURVES_EVERY_MS = 1000
 /** and otherwise this often: some curves are of what changes by itself. */
 const IDLE_CURVES_EVERY_MS = 10_000
 const IDLE_MS = 950
-const RETRY_MS = [1000, 2000, 4000, 8000, 15_000]
+const RETRY_MS = [1000, 2000, 5000]
 
 interface Rates {
   /** Groups per minute. */

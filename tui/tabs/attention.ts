@@ -19,6 +19,11 @@ export function attentionRows(view: View, theme: Theme, height: number): Row[] {
   const { snapshot } = view
   if (!snapshot) return ['nothing']
   const { symbols } = theme
+  // What was true of the node need not be any more.
+  if (view.contact === 'lost') {
+    const lost: Row = [['failure', `${symbols.failed} `], `no contact, see \`:status\`: ${view.lostReason}`]
+    return [lost, ...notable(view, height - 1)]
+  }
   const rows: Row[] = (snapshot.alerts ?? []).map(({ time, level, message, action }) => [
     [
       level === 'failure' ? 'failure' : 'attention',

@@ -31,7 +31,7 @@ export const logs: Tab = {
     return panel({ title: titleOf(props), width: columns, height: rows, theme, rows: logRows(inside) })
   },
   compact: (props): Row[] => [[['bold', titleOf(props)]], ...logRows({ ...props, rows: props.rows - 1 })],
-  count: (view, ui) => eventsOf(view, ui).length,
+  items: (view, ui) => eventsOf(view, ui).reverse(),
   find,
   hit(props, _column, row) {
     const { item } = placedRows({ ...props, columns: props.columns - 4, rows: props.rows - 2 })[row - 1] ?? {}
@@ -102,13 +102,14 @@ function placedRows({ view, ui, columns, rows, theme }: TabProps): Array<{ row: 
   const detail = ui.open && chosen ? wrapText(JSON.stringify(chosen), columns).slice(0, MAX_WRAPPED) : []
   const room = Math.max(1, rows - (detail.length > 0 ? detail.length + 1 : 0))
   const lines: Array<{ row: Row; item?: number }> = []
-  // Upwards from the newest visible line until the space is used up.
-  for (let i = found.length - 1 - behind; i >= 0 && lines.length < room; i--) {
-    const event = found[i]!
+  const placed = (item: number) => {
+    const event = found[found.length - 1 - item]!
     const isChosen = event === chosen && (behind > 0 || ui.open)
-    const item = found.length - 1 - i
-    lines.unshift(...rowsOf(event, isChosen, ui, columns, theme).map((row) => ({ row, item })))
+    return rowsOf(event, isChosen, ui, columns, theme).map((row) => ({ row, item }))
   }
+  // Upwards from the cursor's line until the space is used up, then newer lines below it.
+  for (let item = behind; item < found.length && lines.length < room; item++) lines.unshift(...placed(item))
+  for (let item = behind - 1; item >= 0 && lines.length < room; item--) lines.push(...placed(item))
   const shown = lines.slice(-room)
   while (detail.length > 0 && shown.length < room) shown.push({ row: '' })
   return detail.length > 0 ? [...shown, { row: '' }, ...detail.map((row) => ({ row }))] : shown

@@ -5,7 +5,7 @@ import { sparkline } from '../widgets/chart.ts'
 import { judgeClipped, judgeKl, stateTone } from '../widgets/judge.ts'
 import type { Row } from '../widgets/row.ts'
 import { attentionRows } from './attention.ts'
-import { doingRows, heldOutPieces, learntPieces, rewardPieces, rewardPoints } from './overview-parts.ts'
+import { doingRows, heldOutPieces, learntPieces, rewardPoints, rewardRow } from './overview-parts.ts'
 import type { TabProps } from './tab.ts'
 
 export function compactOverview({ view, columns, rows, theme }: TabProps): Row[] {
@@ -18,7 +18,7 @@ export function compactOverview({ view, columns, rows, theme }: TabProps): Row[]
   const greedy = heldOutPieces(view, theme, { how: 'greedy', roomy: columns >= 60 })
   const all: Row[] = [
     ...doingRows(snapshot, columns),
-    rewardPieces(view, theme),
+    rewardRow(view, theme, columns),
     heldOutPieces(view, theme, { roomy: columns >= 60 }),
     ...(greedy.length > 0 ? [greedy] : []),
     sparkline(curve, Math.min(columns - 2, 58), theme).trimStart(),
@@ -43,10 +43,11 @@ export function compactOverview({ view, columns, rows, theme }: TabProps): Row[]
 export function oneLine({ view }: TabProps, note: Row | undefined): Row {
   if (note) return note
   const { snapshot } = view
+  const peers = snapshot?.swarm?.connected ?? 0
   const state = view.contact === 'lost' ? 'LOST' : (snapshot?.state ?? 'STARTING')
   return [
     [stateTone(state), state],
-    ` ${count(snapshot?.training?.step)}  r ${decimal(snapshot?.training?.reward)}  ${snapshot?.swarm?.connected ?? 0} peers`,
+    ` ${count(snapshot?.training?.step)}  r ${decimal(snapshot?.training?.reward)}  ${count(peers)} peer${peers === 1 ? '' : 's'}`,
     snapshot?.alerts?.length ? `  ! ${snapshot.alerts.length}` : '',
   ]
 }

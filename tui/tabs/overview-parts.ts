@@ -66,9 +66,8 @@ export function rewardPoints({ snapshot, series }: View) {
 /** Is it learning? */
 export function learningRows(view: View, width: number, height: number, theme: Theme): Row[] {
   const points = rewardPoints(view)
-  const rows: Row[] = [
-    spread(rewardPieces(view, theme), heldOutPieces(view, theme, { roomy: width >= 72 }), width),
-  ]
+  const heldOut = heldOutPieces(view, theme, { roomy: width >= 72 })
+  const rows: Row[] = [spread(rewardRow(view, theme, width - rowWidth(heldOut) - 2), heldOut, width)]
   const greedy = heldOutPieces(view, theme, { how: 'greedy', roomy: width >= 72 })
   const below: Row[] = [spread(signalRow(view, width - rowWidth(greedy) - 2, theme), greedy, width)]
   const tasks = taskRow(view)
@@ -104,15 +103,12 @@ export function learningRows(view: View, width: number, height: number, theme: T
   return [...rows, ...below]
 }
 
-export function rewardPieces(view: View, { symbols }: Theme): Piece[] {
-  const reward = view.snapshot?.training?.reward
-  const pieces: Piece[] = ['reward ', ['bold', decimal(reward)]]
-  const change = trend(view.snapshot?.training?.rewardSeries)
-  if (change) {
-    const arrow = change.change > 0 ? symbols.rising : symbols.falling
-    pieces.push(` ${arrow} ${signed(change.change)} / ${duration(change.ms)}`)
-  }
-  return pieces
+export function rewardRow({ snapshot }: View, { symbols }: Theme, width: number): Row {
+  const now: Row = ['reward ', ['bold', decimal(snapshot?.training?.reward)]]
+  const change = trend(snapshot?.training?.rewardSeries)
+  if (!change) return now
+  const moved = ` ${change.change > 0 ? symbols.rising : symbols.falling} ${signed(change.change)}`
+  return firstThatFits(width, [[...now, `${moved} in ${duration(change.ms)}`], [...now, moved], now])
 }
 
 /** Sampled or greedy accuracy with its interval, and whether it has changed by more than chance. */
@@ -162,8 +158,8 @@ export function machineRows(view: View, width: number, theme: Theme): Row[] {
   const spark = (name: string) => sparkline(values(view, name), Math.max(0, width - 22), theme)
   return [
     engine ? `${engine.kind} on ${engine.device}` : 'engine -',
-    `gen   ${speed(training?.generateTokensPerSecond)} ${spark('generate_speed')}`,
-    `train ${speed(training?.trainTokensPerSecond)} ${spark('train_speed')}`,
+    `gen   ${speed(training?.generateTokensPerSecond, training?.step)} ${spark('generate_speed')}`,
+    `train ${speed(training?.trainTokensPerSecond, training?.step)} ${spark('train_speed')}`,
     `memory ${bytes(machine?.rssBytes)}${machine?.cpuCores === undefined ? '' : `  cpu ${machine.cpuCores.toFixed(1)} cores`}`,
     `disk ${bytes(machine?.diskFreeBytes)} free`,
     checkpoint
@@ -172,8 +168,9 @@ export function machineRows(view: View, width: number, theme: Theme): Row[] {
   ]
 }
 
-const speed = (value: number | undefined): string =>
-  value === undefined ? 'none yet' : `${si(value).padStart(6)} tok/s`
+/** A node that was paused or has just started again has none. */
+const speed = (value: number | undefined, step = 0): string =>
+  value === undefined ? `none ${step > 0 ? 'now' : 'yet'}` : `${si(value).padStart(6)} tok/s`
 
 /** What takes a while right now: as many facts as fit. */
 export function doingRows(snapshot: View['snapshot'], width: number): Row[] {

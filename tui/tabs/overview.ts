@@ -23,7 +23,7 @@ export const overview: Tab = {
     'eval_accuracy',
     'signal',
   ],
-  keys: 'p pause  Space hold',
+  keys: 'p pause  Space freeze',
   render: (props) =>
     props.columns >= 160 && props.rows >= 36
       ? huge(props)

@@ -1,6 +1,6 @@
 // Plugins: what is loaded, its cost, and what was switched off and why.
 
-import { decimal, type PluginInfo } from '../../protocol/api/index.ts'
+import type { PluginInfo } from '../../protocol/api/index.ts'
 import type { View } from '../data/store.ts'
 import { filterNote, filterOf } from '../filter.ts'
 import { createTheme, type Theme } from '../screen/theme.ts'
@@ -30,7 +30,7 @@ function columnsOf({ symbols }: Theme): Array<Column<PluginInfo>> {
       width: 8,
       align: 'right',
       drop: 1,
-      text: (p) => decimal(p.msPerStep, 1),
+      text: (p) => p.msPerStep?.toFixed(1) ?? '-',
       value: (p) => p.msPerStep ?? -1,
     },
     { title: 'WHAT IT DOES', width: 10, grows: true, drop: 2, text: (p) => p.summary ?? '' },
@@ -61,7 +61,7 @@ export const plugins: Tab = {
     const height = rows - detail.length
     return [...tableRows(pluginTable(found, ui, theme, columns, height), theme), ...detail]
   },
-  count: (view, ui) => pluginsOf(view, ui).length,
+  items: (view, ui) => pluginsOf(view, ui).map(({ kind, name }) => `${kind}/${name}`),
   columns: COLUMNS,
   hit({ view, ui, columns, rows, theme }, column, row) {
     return tableHit(

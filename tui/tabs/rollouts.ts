@@ -27,11 +27,21 @@ const spreadOf = (rewards: readonly number[]): number => {
   return Math.sqrt(mean(rewards.map((r) => (r - m) ** 2)))
 }
 
+function measured(
+  title: string,
+  key: string,
+  drop: number,
+  of: (rewards: readonly number[]) => number,
+): Column<GroupView> {
+  const value = ({ rewards }: GroupView) => of(rewards)
+  return { title, key, width: 4, align: 'right', drop, text: (group) => value(group).toFixed(2), value }
+}
+
 const COLUMNS: Array<Column<GroupView>> = [
   { title: 'TASK', key: 'T', width: 12, grows: true, drop: 0, text: (g) => `${g.task}/${g.seed}` },
   { title: 'BY', key: 'B', width: 8, drop: 2, text: (g) => (g.origin === 'own' ? 'own' : g.authorName) },
-  { title: 'R', key: 'R', width: 4, align: 'right', drop: 0, text: (g) => mean(g.rewards).toFixed(2) },
-  { title: 'SD', key: 'D', width: 4, align: 'right', drop: 1, text: (g) => spreadOf(g.rewards).toFixed(2) },
+  measured('R', 'R', 0, mean),
+  measured('SD', 'D', 1, spreadOf),
   {
     title: 'USE',
     key: 'U',
@@ -64,7 +74,7 @@ export const rollouts: Tab = {
       .map((group) => `${JSON.stringify(group)}\n`)
       .join(''),
   }),
-  count: (view, ui) => groupsOf(view, ui).length,
+  items: (view, ui) => groupsOf(view, ui).map(({ id }) => id),
   hit({ view, ui, columns, rows }, column, row) {
     const left = listWidth(columns)
     if (column >= left) return undefined
@@ -100,7 +110,9 @@ function groupsOf({ groups, events }: View, ui: TabUi): GroupView[] {
 /** Why the list is empty. */
 function noGroups(view: View, ui: TabUi, width: number): string {
   if (view.isRecording) return 'a recording has no groups'
-  if (ui.filter !== '' || KINDS[ui.sort % KINDS.length] !== 'all') return 'no group matches the filter'
+  const kind = KINDS[ui.sort % KINDS.length]!
+  if (ui.filter !== '') return 'no group matches the filter'
+  if (kind !== 'all') return `none of the newest groups is ${kind}`
   return emptyText(view, 'answers', width)
 }
 
@@ -171,7 +183,7 @@ function groupRows(group: GroupView, view: View, ui: TabUi, width: number, theme
   const at = samples.length > 0 ? ui.inner % samples.length : 0
   const sample = samples[at]
   const rows: Row[] = [
-    `${clockTime(group.time)}  by ${group.origin === 'own' ? 'this node' : group.authorName}  policy v${count(group.version)}  level ${group.difficulty}  ${group.arm}`,
+    `${clockTime(group.time)}  by ${group.origin === 'own' ? 'this node' : group.authorName}  policy v${count(group.version)}  level ${group.difficulty}${group.arm === 'base' ? '' : `  ${group.arm}`}`,
     [
       'rewards ',
       ...group.rewards.map(

@@ -177,7 +177,7 @@ export function peerRows(peer: PeerInfo, snapshot: Snapshot | undefined, width: 
   const part = snapshot?.sharing?.contributors.find((contributor) => contributor.peer === id)
   const lines = [
     `id ${id}${agent ? `  ${agent}` : ''}`,
-    `${address ?? 'no address'}${tokenizer}${traffic}`,
+    `${address?.replace(`/p2p/${id}`, '') ?? 'no address'}${tokenizer}${traffic}`,
     `sent ${count(received)}  verified ${count(verified)}  trained on ${count(trained)} (${percent(share(trained, received), 0)})  refused ${count(refused)} (${percent(share(refused, received), 0)})  mean reward as verified here ${decimal(reward)}`,
     ...(part
       ? [

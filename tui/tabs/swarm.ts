@@ -15,7 +15,7 @@ import { filterNote } from '../filter.ts'
 import type { Theme } from '../screen/theme.ts'
 import { bar, sparkline } from '../widgets/chart.ts'
 import { type Block, beside, panel } from '../widgets/panel.ts'
-import { cell, type Row } from '../widgets/row.ts'
+import { cell, firstThatFits, type Row } from '../widgets/row.ts'
 import { orderNote, type TableOptions, tableHit, tableRows } from '../widgets/table.ts'
 import { harmPieces, learntPieces, values } from './overview-parts.ts'
 import { COLUMNS, chosenPeer, FIRST_ORDER, peerColumns, peerRows, peersOf } from './swarm-peers.ts'
@@ -36,7 +36,7 @@ export const swarm: Tab = {
     // In the box, below this node.
     return isInside ? tableHit(peerTable(props, left - 4, high - 3), column - 2, row - 2) : undefined
   },
-  count: (view, ui) => peersOf(view, ui).length,
+  items: (view, ui) => peersOf(view, ui).map(({ id }) => id),
   copied: (view, ui) => chosenPeer(view, ui)?.id,
   peer(view, ui) {
     const peer = chosenPeer(view, ui)
@@ -77,17 +77,27 @@ function renderSwarm(props: TabProps): Block {
     })
   return [
     ...(apart ? beside(table, detail(columns - left, high)) : table),
-    ...(ui.open && chosen && !apart ? detail(columns, middle) : sharing()),
-    ...beside(
-      panel({ title: 'Traffic', width: half, height: low, theme, rows: trafficRows(view, half - 4, theme) }),
-      panel({
-        title: 'Why groups were refused',
-        width: columns - half,
-        height: low,
-        theme,
-        rows: refusalRows(view, columns - half - 4, theme),
-      }),
-    ),
+    ...(ui.open && chosen && !apart
+      ? detail(columns, middle + low)
+      : [
+          ...sharing(),
+          ...beside(
+            panel({
+              title: 'Traffic',
+              width: half,
+              height: low,
+              theme,
+              rows: trafficRows(view, half - 4, theme),
+            }),
+            panel({
+              title: 'Why groups were refused',
+              width: columns - half,
+              height: low,
+              theme,
+              rows: refusalRows(view, columns - half - 4, theme),
+            }),
+          ),
+        ]),
   ]
 }
 
@@ -105,8 +115,9 @@ function listRows(props: TabProps, width: number, height: number): Row[] {
     `  ${theme.symbols.up} self  v${model?.policy.version ?? 0}  out ${count(rollouts?.published)} groups`,
   ]
   const table = peerTable(props, width, height - 1)
+  const how = snapshot.swarm.isPrivate ? '`:invite` lets others join' : '`:join <peer ID>`'
   if (table.items.length === 0)
-    return [self, ui.filter ? 'no peer matches the filter' : 'no peers yet: `:join <peer ID>`']
+    return [self, ui.filter ? 'no peer matches the filter' : `no peers yet: ${how}`]
   return [self, ...tableRows(table, theme)]
 }
 
@@ -143,10 +154,14 @@ function sharingRows(view: View, width: number, theme: Theme): Row[] {
   const parts = sharing.contributors.map(({ peer, share, weight, effect, setAside }) => {
     const found = setAside
       ? 'set aside'
-      : effectText(effect === undefined ? {} : { effect }) || 'not yet known'
-    return `${names.get(peer) ?? peerName(peer)} ${percent(share, 0)} of it, counts ${percent(weight, 0)}, ${found}`
+      : effectText(effect === undefined ? {} : { effect }) || 'effect not yet known'
+    return `${names.get(peer) ?? peerName(peer)} ${percent(share, 0)}, counts ${percent(weight, 0)}, ${found}`
   })
-  return [learnt, harmPieces(view, width)!, parts.length > 0 ? `by peer: ${parts.join('   ')}` : '']
+  return [
+    learnt,
+    harmPieces(view, width)!,
+    parts.length > 0 ? `of the foreign gradient: ${parts.join('   ')}` : '',
+  ]
 }
 
 function trafficRows(view: View, width: number, theme: Theme): Row[] {
@@ -157,12 +172,15 @@ function trafficRows(view: View, width: number, theme: Theme): Row[] {
   const rate = (perMinute: number | undefined, perSecond: number | undefined) =>
     `${si(perMinute).padStart(6)}/min ${bytes(perSecond).padStart(8)}/s `
   const mesh = s?.peers.filter(({ state }) => state === 'mesh').length
+  const connected = `${s?.connected ?? '-'} connected, ${mesh ?? '-'} in the mesh`
+  const reach = s?.reachability ?? 'reach -'
+  const address = s?.addresses.find((one) => !one.startsWith('/ip4/127.')) ?? ''
   return [
-    `swarm ${s?.name ?? '-'}  ${s?.connected ?? '-'} connected, ${mesh ?? '-'} in the mesh`,
+    firstThatFits(width, [`swarm ${s?.name ?? '-'}  ${connected}`, connected]),
     `in    ${count(r?.received).padStart(7)} ${rate(rates.inPerMinute, rates.bytesInPerSecond)}${spark('received')}`,
     `out   ${count(r?.published).padStart(7)} ${rate(rates.outPerMinute, rates.bytesOutPerSecond)}${spark('published')}`,
     `pool  ${count(r?.pool.own)} own, ${count(r?.pool.foreign)} foreign groups`,
-    `reach ${s?.reachability ?? '-'}  ${s?.addresses[0] ?? ''}`,
+    firstThatFits(width, [`${reach}  ${address}`, reach]),
   ]
 }
 

@@ -8,6 +8,8 @@ import type { Column, Hit, Order } from '../widgets/table.ts'
 
 export interface TabUi {
   cursor: number
+  /** What the cursor stays on while other items come and go; at the start of a list it stays there instead. */
+  item?: unknown
   open: boolean
   /** Which of the kinds or levels is listed. */
   sort: number
@@ -59,8 +61,8 @@ export interface Tab {
   order?: Order
   /** What is at a cell of its block, for the mouse. */
   hit?(props: TabProps, column: number, row: number): Hit | undefined
-  /** Number of items that the cursor can be on. */
-  count?(view: View, ui: TabUi): number
+  /** What the cursor can be on, in its order: IDs, or objects that do not change. */
+  items?(view: View, ui: TabUi): readonly unknown[]
   /** Whether `/` searches without hiding anything; otherwise it filters. */
   searches?: boolean
   /** The next cursor position that matches the search, going `by` 1 or -1. */

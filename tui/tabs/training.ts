@@ -169,7 +169,7 @@ function evaluationNote({ snapshot }: View): string {
   const last = snapshot?.evaluations?.at(-1)
   if (!last) return ''
   const { low, high } = wilson(last.accuracy, last.prompts)
-  return `95 %: ${share(low)} to ${share(high)}  n = ${count(last.prompts)}`
+  return `95 %: ${(100 * low).toFixed(0)} to ${share(high)}  n = ${count(last.prompts)}`
 }
 
 function changed(points: readonly SeriesPoint[] | undefined): string {

@@ -2,7 +2,7 @@
 // blocks side by side. Rows that do not fit are left out.
 
 import type { Theme } from '../screen/theme.ts'
-import { fitRow, type Row } from './row.ts'
+import { fitRow, type Row, shortText } from './row.ts'
 
 export type Block = readonly string[]
 
@@ -16,8 +16,9 @@ export interface PanelProps {
 
 export function panel({ title, rows, width, height, theme }: PanelProps): Block {
   const [topLeft, across, topRight, side, bottomLeft, bottomRight] = theme.symbols.box
-  const headWidth = Math.min([...title].length + 2, Math.max(0, width - 4))
-  const head = fitRow([['bold', ` ${title} `]], headWidth, theme)
+  const named = ` ${shortText(title, width - 6)} `
+  const headWidth = Math.min([...named].length, Math.max(0, width - 4))
+  const head = fitRow([['bold', named]], headWidth, theme)
   const inside = Math.max(0, width - 4)
   const lines = [`${topLeft}${across}${head}${across.repeat(Math.max(0, width - 3 - headWidth))}${topRight}`]
   for (let i = 0; i < height - 2; i++) lines.push(`${side} ${fitRow(rows[i] ?? '', inside, theme)} ${side}`)

@@ -37,7 +37,8 @@ export function rowWidth(row: Row): number {
 export function fitRow(row: Row, width: number, theme: Theme): string {
   const pieces = shortened(row, width, theme.symbols.dots)
   const out = pieces.map((piece) => {
-    const [tone, text] = [toneOf(piece), textOf(piece)]
+    // Cells and notes have one that the terminal may not be able to show.
+    const [tone, text] = [toneOf(piece), textOf(piece).replaceAll('…', theme.symbols.dots)]
     return tone === 'plain' || text === '' ? text : theme.paint(tone, text)
   })
   return out.join('') + ' '.repeat(Math.max(0, width - rowWidth(pieces)))
@@ -58,8 +59,7 @@ function shortened(row: Row, width: number, dots: string): readonly Piece[] {
 }
 
 /** The text without its end, if it has more than `width` characters: at least one is left for an ellipsis. */
-export const cutText = (text: string, width: number): string =>
-  shortened(text, width, '').map(textOf).join('')
+const cutText = (text: string, width: number): string => shortened(text, width, '').map(textOf).join('')
 
 /** Words that say nothing without what follows them: numbers without their unit, signs, opening brackets. */
 const BEGINS = /(^|\s)([+\-−±~]?\d[\d.,]*|[^\p{L}\d\s●○✖▲%)]+|of|to|in|at|and|or|n|=|for)$/u
@@ -101,9 +101,13 @@ export function spread(left: Row, right: Row, width: number): Row {
 
 /** Text in a column, aligned left or, for numbers, right. */
 export function cell(text: string, width: number, align: 'left' | 'right' = 'left'): string {
-  const characters = [...text]
-  if (characters.length > width) return width > 0 ? `${cutText(text, width)}…`.padEnd(width) : ''
-  return align === 'left'
-    ? text + ' '.repeat(width - characters.length)
-    : ' '.repeat(width - characters.length) + text
+  const shown = shortText(text, width)
+  const gap = ' '.repeat(width - [...shown].length)
+  return align === 'left' || shown !== text ? shown + gap : gap + shown
+}
+
+/** At most `width` cells; an ellipsis takes the place of what is left out. */
+export function shortText(text: string, width: number): string {
+  if ([...text].length <= width) return text
+  return width > 0 ? `${cutText(text, width)}…` : ''
 }

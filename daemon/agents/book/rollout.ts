@@ -8,6 +8,9 @@ export interface Call {
   readonly id: string
   /** ms since the epoch. */
   readonly at: number
+  /** When its first token was drawn, and when it ended; as `at`. */
+  readonly firstAt: number
+  readonly endedAt: number
   readonly prompt: Int32Array
   /** The prompt as text, if it was made from text. A later prompt may continue it. */
   readonly promptText: string | undefined

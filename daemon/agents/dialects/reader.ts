@@ -174,6 +174,7 @@ function callOf(json: string, names: ReadonlySet<string>): WrittenCall | undefin
   if (typeof name !== 'string' || !names.has(name)) return undefined
   const given = [members.get('arguments'), members.get('parameters')]
   const text = given.find((one) => one !== undefined && one !== 'null') ?? '{}'
-  // Some models write the arguments as a string that holds JSON.
-  return { name, arguments: text.startsWith('"') ? (JSON.parse(text) as string) : text }
+  // Some models write the arguments as a string that holds JSON, or nothing.
+  const written = text.startsWith('"') ? (JSON.parse(text) as string) : text
+  return { name, arguments: written.trim() === '' ? '{}' : written }
 }

@@ -49,7 +49,7 @@ export function createResponses(
 ): Dialect {
   // biome-ignore lint/complexity/noExcessiveLinesPerFunction: as above.
   return (body: Body, asker: Asker) => {
-    refuseStored(body)
+    refuseStored(body, options)
     const offered = toolsIn(body)
     const { tools } = offered
     const format =
@@ -59,7 +59,7 @@ export function createResponses(
     const { instructions } = body
     const unshown = new Set<string>()
     const input = itemsIn(body.input, unshown)
-    const { messages, has: hasOrphans } = withoutOrphans([...earlierOf(body, asker), ...input])
+    const { messages, has: hasOrphans } = withoutOrphans([...earlierOf(body, asker, options), ...input])
     const asked: ChatMessage[] =
       typeof instructions === 'string' ? [{ role: 'system', content: instructions }, ...messages] : messages
     const withLogprobs = Array.isArray(body.include) && body.include.includes('message.output_text.logprobs')
@@ -181,12 +181,12 @@ export function createResponses(
 }
 
 /** What these name is kept at OpenAI and not here: without it, the model would answer another question. */
-function refuseStored(body: Body): void {
+function refuseStored(body: Body, { isServed = false }: Pick<DialectOptions, 'isServed'>): void {
   for (const name of ['conversation', 'prompt'])
     if (body[name] !== undefined && body[name] !== null)
       throw invalid(
         `"${name}" names something that is stored elsewhere, which the node does not have`,
-        'Send the messages in "input", or continue an answer of this rollout with "previous_response_id".',
+        `Send the messages in "input"${isServed ? '' : ', or continue an answer of this rollout with "previous_response_id"'}.`,
       )
 }
 
@@ -196,8 +196,21 @@ interface Kept {
 }
 
 /** The messages of the earlier response that this request continues, including its answer but not its instructions. */
-function earlierOf({ previous_response_id: id }: Body, { calls }: Asker): ChatMessage[] {
+function earlierOf(
+  { previous_response_id: id }: Body,
+  { calls }: Asker,
+  { isServed = false }: Pick<DialectOptions, 'isServed'>,
+): ChatMessage[] {
   if (id === undefined || id === null) return []
+  if (isServed)
+    throw new HttpError(
+      404,
+      'unknown_response',
+      'no response is kept that "previous_response_id" could name',
+      {
+        hint: 'Send the whole history in "input".',
+      },
+    )
   const call = calls.find((one) => `resp_${one.id}` === id && one.conversation !== undefined)
   if (!call)
     throw new HttpError(

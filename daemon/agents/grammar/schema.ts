@@ -252,7 +252,8 @@ function objectPart(schema: Schema, { place, partOf }: Walk): Part {
   if (!Array.isArray(required) || !required.every((name) => typeof name === 'string'))
     throw invalid(`"required" at ${place} must be a list of names`)
   const names = [...new Set([...Object.keys(properties), ...(required as string[])])]
-  if (names.length === 0 && (others === undefined || others === true)) return anyObject
+  const saysNothing = schema.properties === undefined && others === undefined
+  if (names.length === 0 && (saysNothing || others === true)) return anyObject
   const partNamed = (name: string): Part =>
     Object.hasOwn(properties, name)
       ? partOf(properties[name], `${place}/properties/${name}`)

@@ -83,9 +83,9 @@ export function createModelCalls(
       return sendJson(response, 200, LISTS[path]!(await allFacts()))
     }
     if (path !== SHOW && !questions.has(path) && !dialects.has(path)) {
-      const known = [...Object.keys(LISTS), ...dialects.keys(), ...questions.keys(), SHOW].join(', ')
+      const known = new Set([...Object.keys(LISTS), ...dialects.keys(), ...questions.keys(), SHOW])
       throw new HttpError(404, 'unknown_path', `there is no ${path.slice(0, 120)}`, {
-        hint: `Paths: ${known}.`,
+        hint: `Paths: ${[...known].join(', ')}.`,
       })
     }
     requireMethod(request, 'POST')
@@ -93,8 +93,8 @@ export function createModelCalls(
     const name = await otherIn(read.body.model)
     if (path === SHOW) return sendJson(response, 200, shownOf(name === undefined ? facts : factsOf(name)))
     const by = name === undefined ? { dialects, questions, call } : others!.of(name)
-    const question = by.questions.get(path)
-    if (question) return sendJson(response, 200, question(read.body, asker))
+    const known = by.questions.get(path)?.(read.body, asker)
+    if (known) return sendJson(response, 200, known)
     const dialect = by.dialects.get(path)!
     await answerCall(request, response, { ...read, path, dialect, asker, call: by.call, after })
   }

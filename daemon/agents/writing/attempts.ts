@@ -79,6 +79,7 @@ export function createAttempts(options: AttemptsOptions, parts: AttemptsParts): 
     const [id, at] = [parts.randomBytes(12).toString('hex'), parts.now()]
     const listeners = new Set<() => void>()
     const drawn: number[] = []
+    let firstAt: number | undefined
     const cutting = new AbortController()
     let isRunning = true
     const cut = (): void => {
@@ -98,6 +99,7 @@ export function createAttempts(options: AttemptsOptions, parts: AttemptsParts): 
         ),
         signal: cutting.signal,
         onToken(token) {
+          firstAt ??= parts.now()
           drawn.push(token)
           for (const listener of listeners) listener()
           if (stop.length === 0 && !isEnough) return false
@@ -115,8 +117,10 @@ export function createAttempts(options: AttemptsOptions, parts: AttemptsParts): 
     const record = async (): Promise<Call> => {
       try {
         const sample = await sampled()
+        const endedAt = parts.now()
         const call: Call = {
-          ...{ id, at, prompt, promptText, begun, thoughtEnd, conversation, sample, delivery },
+          ...{ id, at, endedAt, firstAt: firstAt ?? endedAt },
+          ...{ prompt, promptText, begun, thoughtEnd, conversation, sample, delivery },
           text: tokenizer.decodeCompletion(sample.tokens),
           shown: shownOf(sample.tokens, stop, tokenizer),
         }

@@ -119,7 +119,7 @@ export async function runForeground(
       narrator.introduce()
       service.ready()
     }
-    if (join !== undefined && !starting.signal.aborted) await joinOrStop(context, node, join)
+    if (join !== undefined && !starting.signal.aborted) await joinOrStop({ context, progress }, node, join)
     return await node.whenStopped
   } catch (error) {
     // Interrupted during the start, by a signal or by `waggle stop`: there is nothing to report.
@@ -153,12 +153,13 @@ function openService({ io, say }: Context, node: () => NodeHandle | undefined) {
 }
 
 /** If the peer is not found yet, the search continues while the node trains. Any other failure stops the node. */
-async function joinOrStop(context: Context, node: NodeHandle, target: string): Promise<void> {
+async function joinOrStop(
+  { context, progress }: { context: Context; progress: ReturnType<typeof createProgressLine> },
+  node: NodeHandle,
+  target: string,
+): Promise<void> {
   try {
-    const peer = await node.join(
-      { target },
-      { onProgress: ({ message }) => context.say(`  ${safeText(message, { line: true })}`) },
-    )
+    const peer = await node.join({ target }, { onProgress: progress.show }).finally(progress.end)
     context.say(`joined    ${safeText(peer.name)}  ${safeText(peer.peerId)}`)
     if (peer.weights) context.say(`          ${metText(peer.weights, context.io)}`)
   } catch (error) {

@@ -70,6 +70,7 @@ export const USE_MODEL: readonly Command[] = [
       ...SAMPLING,
       ...MODEL_OPTIONS,
     ],
+    stays: true,
     load: () => import('../commands/use-model/chat.ts'),
   },
   {

@@ -6,9 +6,10 @@ import type { Key } from '../../config/keys.ts'
 import type { Command, Option } from '../contract.ts'
 import { GLOBAL_OPTIONS, hasVariable, variableName } from '../global-options.ts'
 
-export function overview(commands: readonly Command[]): string[] {
+/** `program` is how the user calls this program. */
+export function overview(commands: readonly Command[], program: string): string[] {
   const lines = [
-    'waggle <command> [options]',
+    `${program} <command> [options]`,
     '',
     'Trains small language models with reinforcement learning, alone or with peers.',
   ]
@@ -23,8 +24,8 @@ export function overview(commands: readonly Command[]): string[] {
     'Options of every command',
     ...GLOBAL_OPTIONS.map(optionLine),
     '',
-    'Start with `waggle up`. `waggle help <command>` explains a command, `waggle help config` all config keys;',
-    '`waggle help exit` and `waggle help environment` list exit statuses and variables.',
+    `Start with \`${program} up\`. \`help <command>\` explains a command, \`help config\` all config keys;`,
+    '`help exit` and `help environment` list exit statuses and variables.',
   ]
 }
 

@@ -102,6 +102,9 @@ function introduction(
   const at = engine ? ` on ${engine.device}${engine.reason ? ` (${engine.reason})` : ''}` : ''
   const what = `${tasks.length > 0 ? tasks.join(', ') : 'on agents alone'}${model ? `, with the model ${model.name}` : ''}${at}`
   const name = `${safeText(node.name)}  ${node.peerId}`
+  const others = swarm?.isPrivate
+    ? `let others join: ${commandLine('invite')}`
+    : `join from another node: ${io.program} join ${node.peerId}`
   if (state === 'RELAYING')
     return [
       name,
@@ -127,6 +130,6 @@ function introduction(
         ]
       : []),
     `  files   ${node.home.state}`,
-    `  next    watch it: ${commandLine('top')}${swarm?.enabled ? `   join from another node: ${io.program} join ${node.peerId}` : ''}`,
+    `  next    watch it: ${commandLine('top')}${swarm?.enabled ? `   ${others}` : ''}`,
   ]
 }

@@ -43,6 +43,7 @@ export function createSwarmControl(
       return {
         enabled: true,
         name: swarm.name,
+        ...(swarm.isPrivate ? { isPrivate: true } : {}),
         addresses,
         connected,
         ...(hasLeft ? { hasLeft } : {}),

@@ -58,19 +58,24 @@ async function refill({
   const entries: { slot: number; prompt: ReadPrompt; from: Prompt }[] = []
   for (let index = 0; index < slots.all.length; index++) {
     while (slots.all[index] === undefined) {
+      // Reading takes long, and programs hang up meanwhile.
+      members.takeAborts()
       const member = members.next()
       if (!member) break
-      const sample = member.waiting.shift()!
+      const sample = member.waiting[0]!
+      const from = member.promptOf[sample]!
       if (!member.endings.has(sample)) {
-        const from = member.promptOf[sample]!
-        const prompt = await prompts.read(from, slots.cache)
+        const prompt = await prompts.read(from, slots.cache, members.takeAborts)
+        if (!prompt || !members.has(member)) continue
         const sequence = member.write(sample, prompt.reused)
         if (members.accept(member, sequence, prompt.logits)) {
           entries.push({ slot: index, prompt, from })
           slots.put(index, { member, sequence, position: prompt.length })
         }
       }
-      member.promptOf[sample]!.waiting -= 1
+      if (!members.has(member)) continue
+      member.waiting.shift()
+      from.waiting -= 1
     }
   }
   const loaded = entries.filter(({ slot }) => slots.all[slot])

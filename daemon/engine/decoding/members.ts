@@ -30,6 +30,10 @@ export interface Members {
   next(): Member | undefined
   /** Gives the sequence its next token; true if it goes on. Refuses the call if its logits are not finite. */
   accept(member: Member, sequence: Sequence, row: Float32Array | Draw): boolean
+  /** False once the call has been answered or refused. */
+  has(member: Member): boolean
+  /** Answers calls that are aborted. */
+  takeAborts(): void
   /** Handles cuts and aborts, and answers calls whose samples have all ended. */
   takeEnds(): void
 }
@@ -59,21 +63,25 @@ export function createMembers({ spec, labels, prompts, slots }: MembersParts): M
     tell()
   }
 
-  const takeEndsOf = (member: Member): void => {
-    const { call, endings } = member
-    const answer = (): void => leave(member, () => call.answer(endings.results()))
-    if (endings.isAborted()) {
-      for (const slot of slots.all) if (slot?.member === member) endings.end(slot.sequence)
-      answer()
-      return
+  const answer = (member: Member): void => leave(member, () => member.call.answer(member.endings.results()))
+
+  const takeAborts = (): void => {
+    for (const member of members) {
+      if (!member.endings.isAborted()) continue
+      for (const slot of slots.all) if (slot?.member === member) member.endings.end(slot.sequence)
+      answer(member)
     }
+  }
+
+  const takeEndsOf = (member: Member): void => {
+    const { endings } = member
     endings.takeCuts((sample) => {
       const index = slots.all.findIndex((slot) => slot?.member === member && slot.sequence.sample === sample)
       const sequence = slots.all[index]?.sequence
       if (sequence) slots.vacate(index, { keeps: true })
       return sequence
     })
-    if (endings.isComplete) answer()
+    if (endings.isComplete) answer(member)
   }
 
   return {
@@ -128,7 +136,10 @@ export function createMembers({ spec, labels, prompts, slots }: MembersParts): M
       }
       return false
     },
+    has: (member) => members.has(member),
+    takeAborts,
     takeEnds() {
+      takeAborts()
       for (const member of members) takeEndsOf(member)
     },
   }

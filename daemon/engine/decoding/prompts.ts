@@ -23,8 +23,11 @@ export interface Prompt extends PromptTokens {
 export interface Prompts {
   /** Counts one more sample that waits for the prompt with these tokens. Other samples may wait for the same prompt. */
   wait(tokens: Int32Array, request: Pick<GenerateRequest, 'isConversation' | 'isInteractive'>): Prompt
-  /** Reads a prompt, and others that wait, unless it has been read. */
-  read(prompt: Prompt, cache: SequenceCache): Promise<ReadPrompt>
+  /**
+   * Reads a prompt, and others that wait, unless it has been read. Undefined if no sample waits for any of them any more:
+   * `look` is called between the pieces of a long one, and takes aborts.
+   */
+  read(prompt: Prompt, cache: SequenceCache, look: () => void): Promise<ReadPrompt | undefined>
   /** Call when the weights have changed: prompts that are still needed will be read again. */
   forget(): void
   /** Drops prompts that no sample waits for, except the latest ones. */
@@ -64,15 +67,18 @@ export function createPrompts({ readAtOnce }: { readAtOnce: number }): Prompts {
       prompts.set(key, known)
       return known
     },
-    async read(prompt, cache) {
+    async read(prompt, cache, look) {
       if (!prompt.read) {
         const batch = batchWith(prompt)
-        const done = await cache.read(batch)
+        const done = await cache.read(batch, () => {
+          look()
+          return batch.some(({ waiting }) => waiting > 0)
+        })
         batch.forEach((one, i) => {
-          one.read = done[i]!
+          if (done) one.read = done[i]!
         })
       }
-      return prompt.read!
+      return prompt.read
     },
     forget() {
       for (const prompt of prompts.values()) {

@@ -45,7 +45,8 @@ export interface SequenceCache {
   readonly slots: number
   /** Most tokens of one sequence. */
   readonly capacity: number
-  read(prompts: readonly PromptTokens[]): Promise<ReadPrompt[]>
+  /** `isWanted` may be asked while a long prompt is read. Undefined once it says no. */
+  read(prompts: readonly PromptTokens[], isWanted?: () => boolean): Promise<ReadPrompt[] | undefined>
   load(entries: readonly LoadedPrompt[]): Promise<void>
   /**
    * Decodes one step: the logits [slots, vocabulary] after each slot's newest token, given the tokens and their

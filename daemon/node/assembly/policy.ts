@@ -6,7 +6,7 @@ import { trainedMeta } from '../../policy/trained.ts'
 import { createCheckpoints } from '../../store/checkpoints/checkpoints.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import { restoreNode } from '../../trainer/checkpoints/checkpointing.ts'
-import { enterLineage } from '../home/lineage.ts'
+import { cutCurves, enterLineage } from '../home/lineage.ts'
 import { coresFor } from '../limits.ts'
 import { openModels } from '../policy/models.ts'
 import { openPolicies } from '../policy/policy.ts'
@@ -51,9 +51,8 @@ export async function openTrained(context: NodeContext, parts: Store & Plugins) 
   if (restored) {
     tell(`continuing at step ${restored.state.version}`)
     parts.pool.retire(restored.state.learnt ?? [])
-    await steps.truncate(restored.state.version + 1)
-    await evaluations.truncate(restored.state.version + 1)
   }
+  await cutCurves(restored?.state, [steps, evaluations])
   tell('starting the engines')
   const policies = await phases.run('start', {}, () =>
     openPolicies(

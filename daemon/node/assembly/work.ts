@@ -66,13 +66,7 @@ export async function startWork(context: NodeContext, parts: Parts) {
         conversations.used(ids)
       },
       ...{ now, monotonic, sleep, save: saving.save, isSaveDue: saving.isSaveDue, record },
-      heads: {
-        ...{ ownGroup: heads.ownGroup, isRead: heads.isRead },
-        async exchange() {
-          await heads.exchange()
-          audits.next()
-        },
-      },
+      ...{ heads, audits },
       nextRound: rounds.next,
       serveRequests: requests.serve,
       mustWait: () => wishes.paused || limits.mustWait(),

@@ -24,3 +24,11 @@ export async function enterLineage(
   const open = (name: string): StepSeries => createStepSeries({ name, lineage }, { database })
   return { steps: open('step'), evaluations: open('eval') }
 }
+
+/** Ends the curves where the weights are now: at the restored step, or before the first one. */
+export async function cutCurves(
+  restored: { version: number } | undefined,
+  curves: readonly Pick<StepSeries, 'truncate'>[],
+): Promise<void> {
+  for (const curve of curves) await curve.truncate(restored ? restored.version + 1 : 0)
+}

@@ -57,7 +57,18 @@ interface PoliciesParts {
 const ANSWER_END = '</answer>'
 
 export async function openPolicies(
-  { config, settings, paths, env, seed, models, roles: wishes, stopStrings, restored, cores }: PoliciesOptions,
+  {
+    config,
+    settings,
+    paths,
+    env,
+    seed,
+    models,
+    roles: wishes,
+    stopStrings,
+    restored,
+    cores,
+  }: PoliciesOptions,
   { log, closers, onNotice, fetch, sleep }: PoliciesParts,
 ): Promise<Policies> {
   const { model, plan, others } = models

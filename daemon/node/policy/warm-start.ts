@@ -19,7 +19,11 @@ interface WarmStartParts {
 
 /** Its part of the record of training; undefined if the config asks for none. Throws E_TASK if no task has examples. */
 export async function makeWarmStart(
-  { config, phase, signal }: { config: Config; phase: Omit<TrainingPhase, 'from' | 'to'>; signal: AbortSignal },
+  {
+    config,
+    phase,
+    signal,
+  }: { config: Config; phase: Omit<TrainingPhase, 'from' | 'to'>; signal: AbortSignal },
   { policy, tasks, phases, random, log }: WarmStartParts,
 ): Promise<TrainingPhase | undefined> {
   const { steps, examples: each, learning_rate } = config.warm_start

@@ -43,10 +43,12 @@ export function manifestOf(facts: Omit<Manifest, 'format' | 'version'>): Manifes
   return schema.parse({ format: FORMAT, version: VERSION, ...facts })
 }
 
-/** The outer layout, the same for every version. */
+/** The outer layout, the same for every version. Throws RangeError for one that would not be read again. */
 export function encodeManifest(manifest: object): string {
   const digest = createHash('sha256').update(JSON.stringify(manifest), 'utf8').digest('hex')
-  return `${JSON.stringify({ ...manifest, digest }, null, 2)}\n`
+  const text = `${JSON.stringify({ ...manifest, digest }, null, 2)}\n`
+  if (Buffer.byteLength(text) <= MAX_MANIFEST_BYTES) return text
+  throw new RangeError(`the manifest of a checkpoint has at most ${MAX_MANIFEST_BYTES} bytes`)
 }
 
 /** Throws an Error that says what is wrong. */

@@ -70,9 +70,10 @@ export function createStepRecorder({ layout }: { layout: Layout }, parts: StepRe
       const { device } = trainer.info
       const isKnown = last?.changes === changes && last.device === device
       const before = isKnown ? last!.state : (await now()).state
+      // An update that fails may have made some of its steps.
+      last = undefined
       const heard = listen(given)
       const report = await run(heard.options, heard.random)
-      last = undefined
       if (report.steps === 0) return report
       try {
         const { state: after, isHalf } = await now()

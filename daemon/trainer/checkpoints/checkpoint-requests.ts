@@ -4,14 +4,18 @@ export interface CheckpointRequests<Made> {
   request(): Promise<Made>
   /** Saves one checkpoint for all waiting requests, if there are any. */
   serve(): Promise<void>
-  /** Rejects all waiting requests. */
+  /** Rejects all waiting requests, and all later ones. */
   refuse(error: unknown): void
 }
 
 export function createCheckpointRequests<Made>(save: () => Promise<Made>): CheckpointRequests<Made> {
   let waiting: { resolve(made: Made): void; reject(error: unknown): void }[] = []
+  let refused: { error: unknown } | undefined
   return {
-    request: () => new Promise((resolve, reject) => waiting.push({ resolve, reject })),
+    request: () =>
+      refused
+        ? Promise.reject(refused.error)
+        : new Promise((resolve, reject) => waiting.push({ resolve, reject })),
     async serve() {
       const served = waiting
       waiting = []
@@ -26,6 +30,7 @@ export function createCheckpointRequests<Made>(save: () => Promise<Made>): Check
       )
     },
     refuse(error) {
+      refused = { error }
       for (const { reject } of waiting.splice(0)) reject(error)
     },
   }

@@ -150,9 +150,16 @@ export async function saveNode(
   })
 }
 
-/** Leaves out what is undefined. */
-const metaOf = (facts: { [Fact in keyof TrainedMeta]: TrainedMeta[Fact] | undefined }): Json =>
-  JSON.parse(JSON.stringify(facts)) as Json
+/** Bytes of the phases in a manifest, which has about twice as many for everything. */
+const PHASES_BYTES = 512 * 1024
+
+/** Leaves out what is undefined, and the oldest phases if all are too long. */
+function metaOf(facts: { [Fact in keyof TrainedMeta]: TrainedMeta[Fact] | undefined }): Json {
+  let { phases } = facts
+  while (phases && phases.length > 1 && Buffer.byteLength(JSON.stringify(phases, null, 2)) > PHASES_BYTES)
+    phases = phases.slice(1)
+  return JSON.parse(JSON.stringify({ ...facts, phases })) as Json
+}
 
 /** Of the tensors, which are nearly all of a checkpoint. */
 function bytesOf({ weights, optimizer }: Trained): number {

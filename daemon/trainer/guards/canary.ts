@@ -17,6 +17,7 @@ const WINDOW = 64
 interface Canary {
   /** Takes the mean reward of a new own group. `version`: this node's. Says what has fallen, if something has. */
   ownGroup(task: string, reward: number, version: number): Fall | undefined
+  /** Evaluations come one after another. `version`: this node's at the end. */
   evaluation(accuracy: number, prompts: number, version: number): Fall | undefined
 }
 
@@ -41,6 +42,8 @@ interface Watched {
 export function createCanary(): Canary {
   const tasks = new Map<string, Watched & { recent: Seen | undefined }>()
   const accuracies: Watched = {}
+  /** This node's version when the newest evaluation ended. */
+  let evaluated: number | undefined
 
   return {
     ownGroup(task, reward, version) {
@@ -58,7 +61,10 @@ export function createCanary(): Canary {
     evaluation(accuracy, prompts, version) {
       const right = accuracy * prompts
       const of = { ...noPairs(), count: prompts, x: right, xx: right }
-      return compare(accuracies, { of, since: version }, 'held-out accuracy')
+      // It tells of weights of any version since the evaluation before, and what has fallen fell before it began.
+      const since = evaluated ?? version
+      evaluated = version
+      return compare(accuracies, { of, since }, 'held-out accuracy')
     },
   }
 }

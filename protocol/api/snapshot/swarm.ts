@@ -32,6 +32,8 @@ export interface SwarmInfo {
   enabled: boolean
   /** Name of the swarm or of its topic. */
   name?: string
+  /** Only an invite lets others join. */
+  isPrivate?: true
   /** Multiaddrs that others can dial, peer ID included. */
   addresses: string[]
   connected: number

@@ -10,6 +10,7 @@
 import { deepStrictEqual, ok } from 'node:assert/strict'
 import { HELD_OUT_SEED } from '../../train/index.ts'
 import { BudgetError } from '../context.ts'
+import { correctionOf } from '../created.ts'
 import { missingColumns } from '../expression/columns.ts'
 import { NEEDS, SLOTS } from '../manifest.ts'
 import { PLUGIN_API, type Plugin } from '../plugin.ts'
@@ -51,6 +52,7 @@ export function conformance(plugin: Plugin<any>, options: ConformanceOptions = {
       ))
         ok(Number.isFinite(value) && value >= 0, `its budget of ${name} is ${value}`)
       const { hooks } = drive()
+      ok(plugin.kind !== 'estimator' || hooks.advantage, 'it is an estimator without an advantage hook')
       ok(!hooks.load === !hooks.save, 'it has one of save and load, and not the other')
       ok(!hooks.share === !hooks.merge, 'it has one of share and merge, and not the other')
       if (hooks.share)
@@ -61,16 +63,13 @@ export function conformance(plugin: Plugin<any>, options: ConformanceOptions = {
     },
 
     async 'reads only columns that there are'() {
-      const correction = drive().hooks.correct?.()
+      const correction = correctionOf(drive().hooks)
       if (!correction) return
       const missing = missingColumns([{ name: plugin.name, correction }])
       // Columns of another plugin exist only if that plugin is configured.
       const isOfOther = (column: string): boolean =>
         column.includes('.') && !column.startsWith(`${plugin.name}.`)
-      deepStrictEqual(
-        missing.flatMap(({ column, message }) => (isOfOther(column) ? [] : [message])),
-        [],
-      )
+      none(missing.flatMap(({ column, message }) => (isOfOther(column) ? [] : [message])))
     },
 
     async 'decides the same again from the same seed'() {
@@ -78,11 +77,11 @@ export function conformance(plugin: Plugin<any>, options: ConformanceOptions = {
     },
 
     async 'trains on what was sampled, as it was sampled, and gives what fits together'() {
-      deepStrictEqual([...new Set((await played(ROUNDS)).problems)], [])
+      none((await played(ROUNDS)).problems)
     },
 
     async 'replays nothing whose log-probs nobody knows'() {
-      deepStrictEqual([...new Set((await played(ROUNDS, { known: false })).problems)], [])
+      none((await played(ROUNDS, { known: false })).problems)
     },
 
     async 'asks for nothing that it has no budget for'() {
@@ -188,4 +187,8 @@ export function conformance(plugin: Plugin<any>, options: ConformanceOptions = {
     },
   }
   return Object.entries(checks).map(([name, run]) => ({ name: `${plugin.kind}/${plugin.name} ${name}`, run }))
+}
+
+function none(problems: readonly string[]): void {
+  ok(problems.length === 0, [...new Set(problems)].join('; '))
 }

@@ -3,12 +3,13 @@
 
 import { type Group, hasSignal, type Origin, type PromptCoordinates, promptKey } from '../../train/index.ts'
 import type { Context, TextRequest } from '../context.ts'
+import { createdBy } from '../created.ts'
 import type { Advantages, BatchView, Hooks, Prefix, Request } from '../hooks.ts'
 import type { Plugin } from '../plugin.ts'
 import type { Rewrite } from '../rewrite.ts'
 import { createScriptedContext } from './scripted.ts'
 import { settingsOf } from './settings.ts'
-import { checkColumns, checkShapes, checkTeaching, plain } from './shapes.ts'
+import { areRewards, checkColumns, checkShapes, checkTeaching, plain } from './shapes.ts'
 import { steered } from './steering.ts'
 import { SUMS } from './sums.ts'
 import { createWriter, PROMPTS, SELF, type Writer } from './writer.ts'
@@ -50,7 +51,7 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
   const transcript: unknown[] = []
   const spent: number[] = []
   const problems: string[] = []
-  let hooks = plugin.create(settings)
+  let hooks = createdBy(plugin, settings)
   let [step, left] = [0, 0]
 
   const context = (phase: 'train' | 'eval' = 'train'): Context => {
@@ -97,7 +98,7 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
     },
     ...{ transcript, spent, problems, context },
     renew() {
-      hooks = plugin.create(settings)
+      hooks = createdBy(plugin, settings)
       return hooks
     },
     async round() {
@@ -131,7 +132,7 @@ function createMiniature(
   { hooks, context, note, writer, problems, left, spend }: MiniatureParts,
 ) {
   const rewarded = async (group: Group): Promise<Group> =>
-    withRewards(group, await hooks().reward?.(group, context()))
+    withRewards(group, await hooks().reward?.(group, context()), problems)
 
   const composed = async (prompt: PromptCoordinates): Promise<Rewrite | undefined> => {
     const { question } = SUMS.generate(prompt)
@@ -205,10 +206,10 @@ function createMiniature(
     },
 
     async batch(view: BatchView, groups: Group[]): Promise<Group[]> {
-      const kept = (await hooks().group?.([...groups], { ...view, at: 'round' }, context())) ?? groups
+      const kept = await grouped(hooks(), groups, { view: { ...view, at: 'round' }, context, problems })
       await hooks().observe?.(kept, context())
       const useful = kept.filter((group) => group.always || isAnySignal || hasSignal(group))
-      const batch = (await hooks().group?.([...useful], { ...view, at: 'batch' }, context())) ?? useful
+      const batch = await grouped(hooks(), useful, { view: { ...view, at: 'batch' }, context, problems })
       writer.check(batch)
       note('batch', batch)
       return batch
@@ -216,8 +217,8 @@ function createMiniature(
 
     async learn(batch: Group[]): Promise<Advantages> {
       const now = hooks()
-      let advantages = (await now.advantage?.(batch, context())) ?? centred(batch)
-      advantages = (await now.modify?.(advantages, batch, context())) ?? advantages
+      let advantages = now.advantage ? await now.advantage(batch, context()) : centred(batch)
+      if (now.modify) advantages = await now.modify(advantages, batch, context())
       checkShapes(advantages, batch, problems)
       note('advantages', advantages)
       const teaching = await now.teach?.(batch, context())
@@ -242,8 +243,20 @@ function originOf({ id, parent, chain, rewrite }: Request, plugin: string): Orig
   }
 }
 
-function withRewards(group: Group, rewards: ArrayLike<number> | undefined): Group {
-  if (!rewards) return group
+async function grouped(
+  hooks: Hooks,
+  groups: Group[],
+  { view, context, problems }: Pick<MiniatureParts, 'context' | 'problems'> & { view: BatchView },
+): Promise<Group[]> {
+  if (!hooks.group) return groups
+  const given: unknown = await hooks.group([...groups], view, context())
+  if (Array.isArray(given)) return given as Group[]
+  problems.push('its group hook did not return a list of groups')
+  return groups
+}
+
+function withRewards(group: Group, rewards: number[] | undefined, problems: string[]): Group {
+  if (rewards === undefined || !areRewards(rewards, group, problems)) return group
   const rollouts = group.rollouts.map((rollout, i) => ({
     ...rollout,
     reward: rewards[i]!,

@@ -9,6 +9,14 @@ export function checkShapes(advantages: Advantages, groups: readonly Group[], pr
   if (!fits(advantages, groups)) problems.push('its advantages do not fit the groups, or are not finite')
 }
 
+/** Whether there is one number for each rollout; adds a problem if not. */
+export function areRewards(rewards: unknown, { rollouts }: Group, problems: string[]): boolean {
+  const given = Array.isArray(rewards) || ArrayBuffer.isView(rewards) ? Array.from(rewards as number[]) : []
+  const areFit = given.length === rollouts.length && given.every(Number.isFinite)
+  if (!areFit) problems.push('its rewards do not fit the group, or are not finite')
+  return areFit
+}
+
 /** Adds a problem for each column that the correction does not name, or that does not fit the groups. */
 export function checkColumns(
   columns: Columns,
@@ -39,16 +47,16 @@ export function checkTeaching(teaching: Teaching, groups: readonly Group[], prob
 
 function fits(advantages: Advantages, groups: readonly Group[]): boolean {
   return (
-    advantages.length === groups.length &&
+    advantages?.length === groups.length &&
     groups.every(({ rollouts }, g) => {
       const rows = advantages[g]!
       return (
-        rows.length === rollouts.length &&
+        rows?.length === rollouts.length &&
         rollouts.every(({ tokens }, r) => {
           const row = rows[r]!
           return typeof row === 'number'
             ? Number.isFinite(row)
-            : row.length === tokens.length && row.every(Number.isFinite)
+            : row?.length === tokens.length && row.every(Number.isFinite)
         })
       )
     })

@@ -36,12 +36,12 @@ export function startNodeLoops(
     {
       heads: {
         ...{ ownGroup: heads.ownGroup, isRead: heads.isRead },
-        async exchange() {
-          await heads.exchange()
-          auditRounds.next()
+        async exchange(signal) {
+          await heads.exchange(signal)
           if (life.isAlive && !node.isPublic) node.checks.joined(heads.info()!.peers.map(({ peer }) => peer))
         },
       },
+      audits: auditRounds,
       ...{ core, phases: NO_PHASES, policy, plugins, tasks, changed, parked, journal, record },
       onBatch: showcase.used,
       swarm: publishing(exchange, node),

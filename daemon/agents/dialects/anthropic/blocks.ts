@@ -1,7 +1,7 @@
 // Makes the content of an answer in Anthropic's Messages API.
 
-import { type OfferedTools, textOfArguments } from '../request/offered.ts'
-import { type Answer, argumentsOf, type ToolCall } from '../tools.ts'
+import { inputOf, type OfferedTools } from '../request/offered.ts'
+import type { Answer, ToolCall } from '../tools.ts'
 
 export type Block =
   | { type: 'text'; text: string }
@@ -17,11 +17,4 @@ export function blocksOf({ content, calls }: Answer, offered: OfferedTools): Blo
 function toolUse({ id, name: shown, arguments: json }: ToolCall, { origins }: OfferedTools): Block {
   const { name } = origins.get(shown) ?? { name: shown }
   return { type: 'tool_use', id, name, input: inputOf(json) }
-}
-
-/** Clients expect an object. */
-function inputOf(json: string): unknown {
-  const values = argumentsOf(json)
-  const isObject = typeof values === 'object' && values !== null && !Array.isArray(values)
-  return isObject ? values : { input: textOfArguments(json) }
 }

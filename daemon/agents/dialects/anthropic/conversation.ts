@@ -38,6 +38,11 @@ export function messagesRequest(body: Body): MessagesRequest {
   }
 }
 
+/** The form of the answer that is asked for. */
+export function formatIn({ output_config: output }: Body): unknown {
+  return output === undefined || output === null ? undefined : objectOf(output, '"output_config"').format
+}
+
 function messagesOf({ role, content }: Record<string, unknown>, what: string): ChatMessage[] {
   if (role === 'system') return [{ role, content: textOf(content, what) }]
   if (role !== 'user' && role !== 'assistant')

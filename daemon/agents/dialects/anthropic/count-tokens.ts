@@ -5,7 +5,7 @@ import type { ChatPrompts } from '../prompts.ts'
 import { prefillIn } from '../request/prefill.ts'
 import { thinkingIn } from '../request/thinking.ts'
 import { wantedIn } from '../request/wanted.ts'
-import { messagesRequest } from './conversation.ts'
+import { formatIn, messagesRequest } from './conversation.ts'
 
 export function createCountTokens(
   options: Pick<DialectOptions, 'strict' | 'enforces'>,
@@ -13,7 +13,7 @@ export function createCountTokens(
 ) {
   return (body: Body, asker: Asker): object => {
     const { messages, offered, choice } = messagesRequest(body)
-    const { told } = wantedIn(choice, offered, { ...options, format: undefined })
+    const { told } = wantedIn(choice, offered, { ...options, format: formatIn(body) })
     const { tools } = offered
     const { thinking } = thinkingIn(body, ['thinking'], { prompts, tools })
     const { conversation } = prefillIn({ messages, tools, thinking, ...told }, prompts)

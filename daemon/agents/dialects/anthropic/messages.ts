@@ -12,14 +12,14 @@ import {
 } from '../dialect.ts'
 import { liveContent } from '../live.ts'
 import type { ChatPrompts } from '../prompts.ts'
-import { booleanIn, objectOf } from '../request/objects.ts'
+import { booleanIn } from '../request/objects.ts'
 import { prefillIn } from '../request/prefill.ts'
 import { thinkingIn } from '../request/thinking.ts'
 import { wantedIn } from '../request/wanted.ts'
 import { ignoredWishes, limitIn, type Rule, samplingIn, stopIn } from '../request/wishes.ts'
 import { answerOf } from '../tools.ts'
 import { type Block, blocksOf } from './blocks.ts'
-import { messagesRequest } from './conversation.ts'
+import { formatIn, messagesRequest } from './conversation.ts'
 
 const FIELDS: Record<string, Rule> = {
   ...{ messages: 'read', system: 'read', max_tokens: 'read', stop_sequences: 'read', tool_choice: 'read' },
@@ -36,10 +36,7 @@ export function createMessages(
   return (body: Body, asker: Asker) => {
     const { messages, offered, choice, ignored: unshown } = messagesRequest(body)
     const { tools } = offered
-    const { output_config: output } = body
-    const format =
-      output === undefined || output === null ? undefined : objectOf(output, '"output_config"').format
-    const wanted = wantedIn(choice, offered, { ...options, format })
+    const wanted = wantedIn(choice, offered, { ...options, format: formatIn(body) })
     const stop = stopIn({ stop: body.stop_sequences })
     const sampling = samplingIn(body, options)
     const { thinking, rules } = thinkingIn(body, ['thinking'], { prompts, tools })

@@ -8,11 +8,11 @@ import { liveContent } from '../live.ts'
 import { messagesIn, withoutOrphans } from '../messages.ts'
 import type { ChatPrompts } from '../prompts.ts'
 import { objectOf } from '../request/objects.ts'
-import { toolsIn } from '../request/offered.ts'
+import { inputOf, toolsIn } from '../request/offered.ts'
 import { prefillIn } from '../request/prefill.ts'
 import { thinkingIn } from '../request/thinking.ts'
 import { wantedIn } from '../request/wanted.ts'
-import { type Answer, answerOf, argumentsOf } from '../tools.ts'
+import { type Answer, answerOf } from '../tools.ts'
 import { endOf, formatOf, headOf, linesOf, readOptions } from './request.ts'
 
 export function createOllamaChat(
@@ -63,7 +63,7 @@ export function createOllamaChat(
 }
 
 function toolCall({ id, name, arguments: json }: Answer['calls'][number]): object {
-  return { id, function: { name, arguments: argumentsOf(json) } }
+  return { id, function: { name, arguments: inputOf(json) } }
 }
 
 /**
@@ -123,6 +123,6 @@ function ownIds(
   const wanted = asked.map(({ name, values }) => textOf(name, values)).join()
   const own = calls
     .map((call) => answerOf(call, tools).calls)
-    .findLast((made) => made.map((one) => textOf(one.name, argumentsOf(one.arguments))).join() === wanted)
+    .findLast((made) => made.map((one) => textOf(one.name, inputOf(one.arguments))).join() === wanted)
   return own?.map(({ id }) => id)
 }

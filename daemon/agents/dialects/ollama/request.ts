@@ -64,11 +64,16 @@ export function headOf({ at }: Pick<Attempt, 'at'>, model: string): object {
   return { model, created_at: new Date(at).toISOString() }
 }
 
-/** The fields with which an answer ends. */
+const NANOSECONDS = 1e6
+
+/** The fields with which an answer ends. Clients divide by the durations, so none but that of loading is 0. */
 export function endOf(call: Call): object {
+  const { at, firstAt, endedAt, prompt, sample } = call
+  const lasted = (from: number, to: number): number => Math.max(1, to - from) * NANOSECONDS
   return {
-    ...{ done: true, done_reason: finishOf(call) },
-    ...{ prompt_eval_count: call.prompt.length, eval_count: call.sample.tokens.length },
+    ...{ done: true, done_reason: finishOf(call), total_duration: lasted(at, endedAt), load_duration: 0 },
+    ...{ prompt_eval_count: prompt.length, prompt_eval_duration: lasted(at, firstAt) },
+    ...{ eval_count: sample.tokens.length, eval_duration: lasted(firstAt, endedAt) },
   }
 }
 

@@ -14,7 +14,7 @@ export function callableTools(
   { isForced }: { isForced: boolean },
 ): { tools: CallableTool[]; unkept: string[] } {
   const unkept: string[] = []
-  const argumentsOf = ({ function: { name, parameters = {} } }: ChatTool): Part => {
+  const argumentsOf = ({ function: { name, parameters = { properties: {} } } }: ChatTool): Part => {
     if (!strict.has(name) && !isForced) return anyObject
     const part = schemaPart({ type: 'object', ...(parameters as object) })
     try {

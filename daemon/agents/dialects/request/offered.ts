@@ -5,6 +5,7 @@
 import type { ChatTool } from '../../../policy/chat/template.ts'
 import { invalid } from '../../errors.ts'
 import type { Body } from '../dialect.ts'
+import { argumentsOf } from '../tools.ts'
 import { objectOf } from './objects.ts'
 
 /** What a tool is to the client. */
@@ -139,4 +140,11 @@ export function textOfArguments(json: string): string {
   } catch {
     return json
   }
+}
+
+/** A call's arguments for clients that expect an object, whatever the model wrote. */
+export function inputOf(json: string): unknown {
+  const values = argumentsOf(json)
+  const isObject = typeof values === 'object' && values !== null && !Array.isArray(values)
+  return isObject ? values : { [TEXT]: textOfArguments(json) }
 }

@@ -2,7 +2,7 @@
 
 import { ERROR_CODES, type ErrorCode, WaggleError } from '../../../../protocol/errors.ts'
 import { didYouMean } from '../../../../protocol/suggest.ts'
-import type { Command, Context } from '../../contract.ts'
+import type { Context } from '../../contract.ts'
 import {
   commandHelp,
   configHelp,
@@ -14,14 +14,14 @@ import {
 
 export async function run(context: Context): Promise<number> {
   const topic = context.arguments[0]
-  const lines = await explain(topic, context.commands)
+  const lines = await explain(topic, context)
   if (context.json) context.out(JSON.stringify({ v: 1, topic: topic ?? null, text: lines.join('\n') }))
   else for (const line of lines) context.out(line)
   return 0
 }
 
-async function explain(topic: string | undefined, commands: readonly Command[]): Promise<string[]> {
-  if (topic === undefined) return overview(commands)
+async function explain(topic: string | undefined, { commands, io }: Context): Promise<string[]> {
+  if (topic === undefined) return overview(commands, io.program)
   const code = topic.toUpperCase()
   if (Object.hasOwn(ERROR_CODES, code)) return errorHelp(code as ErrorCode)
   if (topic === 'exit') return exitHelp()

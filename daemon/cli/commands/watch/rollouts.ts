@@ -50,13 +50,18 @@ function row({ time, task, difficulty, seed, origin, authorName, version, reward
   ]
 }
 
+function headOf(group: GroupView): string {
+  const [time, task, difficulty, seed, by, version, average, rewards] = row(group)
+  return `${time}  ${task}  difficulty ${difficulty}  seed ${seed}  ${by}  ${version}  mean ${average}  rewards ${rewards}`
+}
+
 function fullText(group: GroupView): string[] {
   const indent = (text: string) =>
     safeText(text)
       .split('\n')
       .map((line) => `    ${line}`)
   return [
-    row(group).join('  '),
+    headOf(group),
     ...(group.question ? ['  question', ...indent(group.question)] : []),
     ...(group.key ? [`  key  ${safeText(group.key, { line: true })}`] : []),
     ...(group.samples ?? []).flatMap(({ reward, tokens, finish, text }, i) => [

@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { Readable } from 'node:stream'
 import type { ControlClient } from '../../../../protocol/api/index.ts'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { listRuns } from '../../../control/journal/run-file.ts'
@@ -15,7 +16,7 @@ export async function run(context: Context): Promise<number> {
   if (isForAll(context)) return await (await import('../../fleet/run.ts')).topOfAll(context)
   if (io.stdout.isTTY !== true || io.stdin.isTTY !== true || io.env.TERM === 'dumb') {
     throw new WaggleError('E_USAGE', 'this is not a terminal', {
-      hint: `Try \`${context.commandLine('status --watch')}\`, which prints plain text.`,
+      hint: `\`${context.commandLine('status --watch')}\` prints plain text.`,
     })
   }
   const interval = Number(options.interval ?? 250)
@@ -45,17 +46,21 @@ export async function run(context: Context): Promise<number> {
     },
     {
       source,
-      onCommand: (line) => runTopCommand(line, context),
+      // Keys are the screen's: a command that reads finds nothing.
+      onCommand: (line) => runTopCommand(line, { ...context, io: { ...io, stdin: nothing() } }),
       stdin: io.stdin,
       stdout: process.stdout,
       clock: io.clock,
       process,
     },
   )
-  if (status === 0 && !('lines' in source))
-    context.say(`The daemon keeps running; stop it with \`${context.commandLine('stop')}\`.`)
+  // The daemon elsewhere is not the one that `stop` would stop.
+  const how = context.on ? '.' : `; stop it with \`${context.commandLine('stop')}\`.`
+  if (status === 0 && !('lines' in source)) context.say(`The daemon keeps running${how}`)
   return status
 }
+
+const nothing = () => Readable.from([]) as NodeJS.ReadStream
 
 /** The daemon or, with --replay, a recorded run: a file, or `last` for the newest run of this home. */
 async function sourceOf({

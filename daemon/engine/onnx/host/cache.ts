@@ -56,7 +56,7 @@ export function createHostCache({ spec, ...size }: Model & CacheSize, parts: Cac
       return capacity
     },
 
-    read: (prompts) => readAll(prompts, spec, parts),
+    read: (prompts, isWanted) => readAll(prompts, spec, { ...parts, isWanted }),
 
     async load(entries) {
       for (const { slot, prompt } of entries) pieces[slot] = (prompt as HostPrompt).pieces
@@ -130,8 +130,8 @@ export function createHostCache({ spec, ...size }: Model & CacheSize, parts: Cac
 async function readAll(
   prompts: readonly PromptTokens[],
   spec: DecoderSpec,
-  { kept, ...parts }: CacheParts,
-): Promise<ReadPrompt[]> {
+  { kept, isWanted, ...parts }: CacheParts & { isWanted: (() => boolean) | undefined },
+): Promise<ReadPrompt[] | undefined> {
   const read = new Map<PromptTokens, HostPrompt>()
   for (let left = prompts; left.length > 0; left = left.filter((prompt) => !read.has(prompt))) {
     const some = takeUnlike(
@@ -142,7 +142,11 @@ async function readAll(
       })),
     )
     const begun: typeof some = []
-    for (const one of some) begun.push({ ...one, past: [...(await readBeginning(one, spec, parts))] })
+    for (const one of some) {
+      const past = await readBeginning(one, spec, { ...parts, isWanted })
+      if (!past) return undefined
+      begun.push({ ...one, past: [...past] })
+    }
     const done = await readPrompts(begun, spec, parts)
     some.forEach(({ prompt, tokens, past, isConversation }, i) => {
       const { logits, stretch } = done[i]!

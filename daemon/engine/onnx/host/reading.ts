@@ -98,15 +98,19 @@ export function piecesFor(length: number, { heads }: Pick<DecoderSpec, 'heads'>)
   return Math.max(1, Math.min(PIECE_TOKENS, Math.floor(PIECE_SCORES / (heads * length))))
 }
 
-/** Reads the beginning of a long prompt in pieces, up to the last one. Returns its past and what was read. */
+/**
+ * Reads the beginning of a long prompt in pieces, up to the last one. Returns its past and what was read; undefined if
+ * nobody wants it any more.
+ */
 export async function readBeginning(
   { tokens, past }: Unread,
   spec: DecoderSpec,
-  parts: ReadingParts,
-): Promise<readonly Piece[]> {
+  { isWanted = () => true, ...parts }: ReadingParts & { isWanted?: (() => boolean) | undefined },
+): Promise<readonly Piece[] | undefined> {
   const { pieceTokens = piecesFor(tokens.length, spec) } = parts
   let pieces = past
   for (let at = lengthOf(past); tokens.length - at > pieceTokens; at += pieceTokens) {
+    if (!isWanted()) return undefined
     const piece = { tokens: tokens.subarray(0, at + pieceTokens), past: pieces }
     const [{ stretch }] = (await readAlike([piece], spec, parts)) as [Read]
     pieces = [...pieces, { stretch, used: stretch.length }]
