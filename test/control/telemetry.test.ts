@@ -35,3 +35,15 @@ test('of short rounds the last twenty seconds count', () => {
   at(90_000)
   expect(speed()).toBeUndefined()
 })
+
+test('rounds of a clock that was set back count no more', () => {
+  const { telemetry, speed, at } = telling()
+  at(9_000_000)
+  telemetry.round({ seconds: 1, tokens: 100 })
+  at(1_000)
+  telemetry.round({ seconds: 1, tokens: 200 })
+  expect(speed()).toBe(200)
+  at(2_000)
+  telemetry.round({ seconds: 1, tokens: 300 })
+  expect(speed()).toBe(300)
+})

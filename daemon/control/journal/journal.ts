@@ -100,7 +100,8 @@ export async function createJournal(
       telemetry.step({ ...report, ...report.watched, clippedShare: clippedShareOf(report) }, learningRate())
       const metrics = metricsOf(report, telemetry.training(report.step))
       events.emit({ type: 'step', step: report.step, version: report.step, metrics })
-      steps.append(report.step, { time: now(), ...metrics })
+      // An update that was not taken has the number of the step before.
+      if (report.steps > 0) steps.append(report.step, { time: now(), ...metrics })
     },
 
     finding(finding, step) {

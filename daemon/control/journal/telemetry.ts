@@ -205,8 +205,10 @@ export function createTelemetry(
   }
 }
 
-/** Tokens per second; drops events that are too old to count. */
+/** Tokens per second; drops events that are too old to count, and those of a clock that was set back since. */
 function rate(events: Work[], time: number): number | undefined {
+  if (events.some(({ at }) => at > time))
+    events.splice(0, events.length, ...events.filter(({ at }) => at <= time))
   while (events.length > 1 && events[0]!.at < time - RATE_MS) events.shift()
   const [first, ...more] = events
   if (first === undefined) return undefined
