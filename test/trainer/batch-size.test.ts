@@ -57,7 +57,7 @@ test('a batch is written while another is trained on, where any age is allowed',
 })
 
 test('a node that divides its batch writes as many groups at once as before, if their age allows', () => {
-  expect(roomFor({ batch: 2, whole: 4 }, 8)).toEqual({ most: 8, round: 4 })
+  expect(roomFor({ batch: 2, whole: 4 }, 8)).toEqual({ most: 6, round: 4 })
   expect(roomFor({ batch: 2, whole: 16 }, 8)).toEqual({ most: 18, round: 16 })
   expect(roomFor({ batch: 2, whole: 16 }, 4)).toEqual({ most: 10, round: 8 })
 })

@@ -47,7 +47,8 @@ export interface Room {
 /**
  * `batch`: own groups in one; `whole`: in one that is not divided among nodes. While a batch is trained on, a whole one may
  * be written: the sampler writes many prompts at once for little more than a few cost, so rounds as small as a divided
- * batch would cost what averaging saves. AReaL's rule (arXiv 2505.24298) bounds the age: at version v, with batches of B
+ * batch would cost what averaging saves. No more than these two may wait, because what waits for many small steps is old
+ * when its turn comes. AReaL's rule (arXiv 2505.24298) bounds the age: at version v, with batches of B
  * groups and a maximum staleness of eta versions, (eta + v + 1) B - (accepted + running) groups may be started. Of the
  * accepted groups, v B have been trained on, which leaves (eta + 1) B.
  */
@@ -56,7 +57,7 @@ export function roomFor(
   maxStaleness: number,
 ): Room {
   return {
-    most: Math.min(2 * whole, (maxStaleness + 1) * batch),
+    most: Math.min(whole + batch, (maxStaleness + 1) * batch),
     round: Math.max(1, Math.min(whole, maxStaleness * batch)),
   }
 }
