@@ -18,14 +18,8 @@ const SAMPLE: Names<SampleOptions> = {
 }
 const OBJECTIVE: Names<Objective> = { loss: true, reduction: true, metrics: true, temperature: true }
 export const STEP: Names<StepOptions> = {
-  ...{
-    learningRate: true,
-    beta1: true,
-    beta2: true,
-    epsilon: true,
-    weightDecay: true,
-    maxGradientNorm: true,
-  },
+  ...{ learningRate: true, beta1: true, beta2: true, epsilon: true },
+  ...{ weightDecay: true, maxGradientNorm: true },
 }
 
 export function refuse(message: string, hint?: string): never {

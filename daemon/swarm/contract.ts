@@ -53,7 +53,10 @@ export interface SwarmOptions {
   arms?: readonly string[]
   /** Foreign completions longer than this are not trained on. */
   maxCompletionTokens: number
-  /** Bytes of heads, and of what is behind receipts, an hour, up and down each; peers on the local network do not count. 0: no limit. Default 0. */
+  /**
+   * Bytes of heads, and of what is behind receipts, an hour, up and down each; peers on the local network do not count. 0:
+   * no limit. Default 0.
+   */
   headBytesPerHour?: (() => number) | undefined
   /** Minutes between requests for peers' plugin state; 0: never. Default 5. */
   stateMinutes?: number

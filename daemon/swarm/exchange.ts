@@ -181,8 +181,8 @@ export function createExchange(options: ExchangeOptions, parts: ExchangeParts) {
     isMuted: (peer) => reputation.isMuted(peer),
     onLie: (peer) => reputation.offend(peer, 'reject'),
   }
-  const heads = createHeads({}, weighing)
-  const receipts = createReceipts({}, weighing)
+  const heads = createHeads(weighing)
+  const receipts = createReceipts(weighing)
 
   /** When this node, having had no peers, last met one, and when it had last received a group before that. */
   let meeting: { at: number; heard: number | undefined } | undefined

@@ -182,6 +182,20 @@ test('an aborted call gives its slots to those that wait', async () => {
   expect(written[1]![0]!.tokens.length).toBe(10)
 })
 
+test('a call whose only sample is cut while its prompt is read is answered then', async () => {
+  let isRead = false
+  const cut = { newCuts: () => (isRead ? [0] : []) }
+  const onRead = () => {
+    isRead = true
+  }
+  const { asked, answered, written } = await run(
+    [{ step: 0, request: request([promptOf(0)], 30), steering: cut }],
+    { onRead },
+  )
+  expect([asked.read, asked.steps, answered]).toEqual([[1], [], [0]])
+  expect(written[0]![0]!.tokens).toHaveLength(0)
+})
+
 test('a call that is aborted while a prompt of it is read ends then, and its other prompts are not read', async () => {
   let isAborted = false
   const hangUp = { isAborted: () => isAborted }

@@ -59,16 +59,16 @@ async function refill({
   for (let index = 0; index < slots.all.length; index++) {
     while (slots.all[index] === undefined) {
       // Reading takes long, and programs hang up meanwhile.
-      members.takeAborts()
+      members.takeEnds()
       const member = members.next()
       if (!member) break
       const sample = member.waiting[0]!
       const from = member.promptOf[sample]!
       if (!member.endings.has(sample)) {
-        const prompt = await prompts.read(from, slots.cache, members.takeAborts)
+        const prompt = await prompts.read(from, slots.cache, members.takeEnds)
         if (!prompt || !members.has(member)) continue
-        const sequence = member.write(sample, prompt.reused)
-        if (members.accept(member, sequence, prompt.logits)) {
+        const sequence = member.endings.has(sample) ? undefined : member.write(sample, prompt.reused)
+        if (sequence && members.accept(member, sequence, prompt.logits)) {
           entries.push({ slot: index, prompt, from })
           slots.put(index, { member, sequence, position: prompt.length })
         }

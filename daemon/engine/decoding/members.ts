@@ -32,8 +32,6 @@ export interface Members {
   accept(member: Member, sequence: Sequence, row: Float32Array | Draw): boolean
   /** False once the call has been answered or refused. */
   has(member: Member): boolean
-  /** Answers calls that are aborted. */
-  takeAborts(): void
   /** Handles cuts and aborts, and answers calls whose samples have all ended. */
   takeEnds(): void
 }
@@ -63,25 +61,21 @@ export function createMembers({ spec, labels, prompts, slots }: MembersParts): M
     tell()
   }
 
-  const answer = (member: Member): void => leave(member, () => member.call.answer(member.endings.results()))
-
-  const takeAborts = (): void => {
-    for (const member of members) {
-      if (!member.endings.isAborted()) continue
-      for (const slot of slots.all) if (slot?.member === member) member.endings.end(slot.sequence)
-      answer(member)
-    }
-  }
-
   const takeEndsOf = (member: Member): void => {
-    const { endings } = member
+    const { call, endings } = member
+    const answer = (): void => leave(member, () => call.answer(endings.results()))
+    if (endings.isAborted()) {
+      for (const slot of slots.all) if (slot?.member === member) endings.end(slot.sequence)
+      answer()
+      return
+    }
     endings.takeCuts((sample) => {
       const index = slots.all.findIndex((slot) => slot?.member === member && slot.sequence.sample === sample)
       const sequence = slots.all[index]?.sequence
       if (sequence) slots.vacate(index, { keeps: true })
       return sequence
     })
-    if (endings.isComplete) answer(member)
+    if (endings.isComplete) answer()
   }
 
   return {
@@ -137,9 +131,7 @@ export function createMembers({ spec, labels, prompts, slots }: MembersParts): M
       return false
     },
     has: (member) => members.has(member),
-    takeAborts,
     takeEnds() {
-      takeAborts()
       for (const member of members) takeEndsOf(member)
     },
   }

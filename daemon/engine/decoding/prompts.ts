@@ -25,7 +25,7 @@ export interface Prompts {
   wait(tokens: Int32Array, request: Pick<GenerateRequest, 'isConversation' | 'isInteractive'>): Prompt
   /**
    * Reads a prompt, and others that wait, unless it has been read. Undefined if no sample waits for any of them any more:
-   * `look` is called between the pieces of a long one, and takes aborts.
+   * `look` is called between the pieces of a long one, and takes cuts and aborts.
    */
   read(prompt: Prompt, cache: SequenceCache, look: () => void): Promise<ReadPrompt | undefined>
   /** Call when the weights have changed: prompts that are still needed will be read again. */

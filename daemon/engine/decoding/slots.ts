@@ -16,6 +16,8 @@ export interface Slot {
   member: Member
   sequence: Sequence
   position: number
+  /** Its prompt is in the cache. */
+  isLoaded?: boolean
   /** The weights have changed since the sequence began. */
   isMixed?: boolean
 }
@@ -66,8 +68,8 @@ export function createSlots({ createCache }: { createCache(size: CacheSize): Seq
       slots[index] = slot
     },
     vacate(index, { keeps }) {
-      const { member, sequence, position, isMixed } = slots[index]!
-      if (keeps && member.call.request.isConversation && !isMixed) {
+      const { member, sequence, position, isLoaded, isMixed } = slots[index]!
+      if (keeps && isLoaded && member.call.request.isConversation && !isMixed) {
         const { tokens } = member.promptOf[sequence.sample]!
         const held = new Int32Array(position)
         held.set(tokens)
@@ -102,6 +104,7 @@ export function createSlots({ createCache }: { createCache(size: CacheSize): Seq
     },
     async load(entries) {
       if (entries.length > 0) await cache!.load(entries)
+      for (const { slot } of entries) slots[slot]!.isLoaded = true
     },
     async decode() {
       const tokens = Int32Array.from(slots, (slot) => slot?.sequence.last ?? 0)

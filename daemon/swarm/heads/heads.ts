@@ -77,7 +77,7 @@ export interface Heads {
   readonly held: number
 }
 
-export function createHeads(_options: object, parts: HeadsParts): Heads {
+export function createHeads(parts: HeadsParts): Heads {
   const { requests, identity, clock } = parts
   const asked = new Quota({ rate: REQUESTS }, { clock })
   const stopped = new AbortController()

@@ -65,7 +65,7 @@ export interface Receipts {
   readonly bytes: { in: number; out: number }
 }
 
-export function createReceipts(_options: object, parts: HeadsParts): Receipts {
+export function createReceipts(parts: HeadsParts): Receipts {
   const { requests, identity, clock } = parts
   const asked = new Quota({ rate: REQUESTS }, { clock })
   const stopped = new AbortController()

@@ -90,16 +90,13 @@ export async function startOne({
       serve = answer
     },
   }
-  const heads = createHeads(
-    {},
-    {
-      ...{ requests, identity, clock, log: () => {} },
-      isBehind: () => state.isBehind,
-      isMuted: (peer) => state.muted.has(peer),
-      limits: createTransferLimits({ mostPerHour }, { clock, isNear, isTrusted }),
-      onLie: (peer) => state.lies.push(peer),
-    },
-  )
+  const heads = createHeads({
+    ...{ requests, identity, clock, log: () => {} },
+    isBehind: () => state.isBehind,
+    isMuted: (peer) => state.muted.has(peer),
+    limits: createTransferLimits({ mostPerHour }, { clock, isNear, isTrusted }),
+    onLie: (peer) => state.lies.push(peer),
+  })
   await heads.start()
   /** The whole answer to a peer's question. */
   const answer = async (question: Uint8Array, peer = 'peer'): Promise<Uint8Array[]> => {

@@ -34,14 +34,11 @@ async function two({ mostPerHour = 0, answers = (messages) => passOn(messages) }
     },
   }
   const open = (identity: typeof author, isMuted: () => boolean) =>
-    createReceipts(
-      {},
-      {
-        ...{ requests, identity, clock, log() {} },
-        limits: createTransferLimits({ mostPerHour: () => mostPerHour }, { clock, isTrusted: () => true }),
-        ...{ isBehind: () => false, isMuted, onLie: (peer) => void lies.push(peer) },
-      },
-    )
+    createReceipts({
+      ...{ requests, identity, clock, log() {} },
+      limits: createTransferLimits({ mostPerHour: () => mostPerHour }, { clock, isTrusted: () => true }),
+      ...{ isBehind: () => false, isMuted, onLie: (peer) => void lies.push(peer) },
+    })
   const telling = open(author, () => state.isMuted)
   await telling.start()
   const asking = open(asker, () => false)
