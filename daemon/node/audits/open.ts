@@ -1,29 +1,24 @@
-// Connects audits to the config, the models and the plugins: how this node learns, and an engine to compute steps again.
+// Connects audits to the config, the models and the plugins: how this node learns.
 
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { VERSION } from '../../../protocol/package.ts'
 import type { Task } from '../../../protocol/plugin/index.ts'
 import type { Paths } from '../../config/paths.ts'
 import type { Config } from '../../config/schema.ts'
-import { createEngines } from '../../engine/select.ts'
-import { createPluginHost } from '../../host/host.ts'
-import { createPluginFiles } from '../../host/plugin-files.ts'
 import type { LivePolicy } from '../../policy/live-policy.ts'
 import { createBlobs } from '../../store/blobs.ts'
 import { type Disk, explainErrno } from '../../store/disk.ts'
 import type { Log } from '../../store/log.ts'
 import type { Swarm } from '../../swarm/index.ts'
-import type { AuditParts } from '../../trainer/audit/audit.ts'
 import { createAuditBudget } from '../../trainer/audit/budget.ts'
 import { createLadder } from '../../trainer/audit/ladder.ts'
 import { stepsHeld } from '../../trainer/audit/ledger.ts'
 import type { Method } from '../../trainer/audit/method.ts'
 import { createOwnHeads } from '../../trainer/audit/own-heads.ts'
-import { recomputeStep } from '../../trainer/audit/recompute.ts'
 import { bytesOf, firstState, vectorIn } from '../../trainer/audit/state.ts'
 import { layoutOf, toVector, type Vector } from '../../trainer/heads/vector.ts'
 import type { Odds } from '../../trainer/sharing/typicality.ts'
-import { PLUGINS, TASKS } from '../../wiring/built-in.ts'
+import { TASKS } from '../../wiring/built-in.ts'
 import { hostOptions } from '../../wiring/plugin-config.ts'
 import { optimizerOf } from '../core.ts'
 import type { Models } from '../policy/models.ts'
@@ -31,6 +26,7 @@ import { createNodeAudits, type NodeAudits } from './audits.ts'
 import type { AuditsParts } from './contract.ts'
 import type { LadderRecord } from './ladder-record.ts'
 import { createProofs } from './proofs.ts'
+import { recomputer } from './recomputer.ts'
 
 interface OpenAuditsOptions {
   settings(): Config
@@ -68,7 +64,7 @@ export function openAudits(
   { settings, paths, self, restored, threads, climbers }: OpenAuditsOptions,
   { policy, models, known, disk, log, sleep, mayWrite, odds, processorSeconds, ...parts }: OpenAuditsParts,
 ): NodeAudits {
-  const { model, plan } = models
+  const { model } = models
   const layout = layoutOf(policy.spec)
   const builtIn = new Set(TASKS.map(({ name }) => name))
 
@@ -89,37 +85,10 @@ export function openAudits(
   }
 
   const budget = createAuditBudget({}, { processorSeconds, random: parts.random })
-  const recompute: AuditParts['recompute'] = async (step) => {
-    const { estimator, corrections } = hostOptions(settings(), known)
-    const files = createPluginFiles({ base: dirname(paths.config), plugins: paths.plugins })
-    const plugins = await createPluginHost(
-      { ...{ estimator, corrections }, selector: { use: 'uniform' }, seed: 0 },
-      { ...files, builtIn: PLUGINS, now: parts.monotonic, sleep, log, onTrouble() {} },
-    )
-    const { microBatchTokens, checkpointing, returnsMemory } = plan
-    // On the processor, because how steps round elsewhere was not measured.
-    const [engine] = await createEngines(
-      {
-        kind: settings().engine.kind,
-        device: 'cpu',
-        threads,
-        microBatchTokens,
-        checkpointing,
-        returnsMemory,
-      },
-      1,
-    )
-    try {
-      const { spec, initial } = policy
-      return await budget.charge(engine!, () =>
-        recomputeStep(step, {
-          ...{ engine: engine!, spec, layout, base: model.digest, frozen: model.weights, initial, plugins },
-        }),
-      )
-    } finally {
-      await Promise.all([engine!.close(), plugins.close()])
-    }
-  }
+  const recompute = recomputer(
+    { settings, paths, threads },
+    { policy, models, known, budget, monotonic: parts.monotonic, sleep, log },
+  )
 
   const warn = (message: string): void => log('warn', message)
   const origin = (): Vector => toVector(layout, policy.initial)
