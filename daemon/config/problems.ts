@@ -19,25 +19,27 @@ export function invalidConfig(file: string, problems: readonly Problem[]): Waggl
   const isElsewhere = problems.every((problem) => problem.file !== undefined)
   const what = isElsewhere ? 'what the config names has' : 'the config has'
   const ordered = [...problems].sort((a, b) => lineIn(a) - lineIn(b))
-  const rows = ordered.map(
-    ({ where, path, message }) =>
-      `  ${[where, path, message].filter(Boolean).join('  ').replaceAll('\n', '\n  ')}`,
-  )
-  return new WaggleError(
-    'E_CONFIG',
-    safeText(`${what} ${one ? 'a problem' : `${problems.length} problems`}\n${rows.join('\n')}`, {
-      limit: 16_384,
-    }),
-    {
-      hint: `${cureOf(file, problems)} \`waggle help config\` explains every key.`,
-      data: { problems: ordered },
-    },
-  )
+  const rows = ordered.map((problem) => `  ${partsOf(problem).join('  ').replaceAll('\n', '\n  ')}`)
+  const text =
+    one && isTyped(problems[0]!)
+      ? partsOf(problems[0]!).join(': ')
+      : `${what} ${one ? 'a problem' : `${problems.length} problems`}\n${rows.join('\n')}`
+  return new WaggleError('E_CONFIG', safeText(text, { limit: 16_384 }), {
+    hint: `${cureOf(file, problems)} \`waggle help config\` explains every key.`,
+    data: { problems: ordered },
+  })
 }
+
+/** Where, which key, and what is wrong with it. `--set key` has named the key. */
+const partsOf = ({ where, path, message }: Problem): string[] =>
+  [where, where.endsWith(path) ? '' : path, message].filter(Boolean)
+
+/** Of the command line. */
+const isTyped = ({ where }: Problem): boolean => where.startsWith('--') || where.startsWith('set ')
 
 /** Says where to correct the values. */
 function cureOf(file: string, problems: readonly Problem[]): string {
-  const flags = problems.filter(({ where }) => where.startsWith('--') || where.startsWith('set '))
+  const flags = problems.filter(isTyped)
   const variables = problems.filter(({ where }) => where.startsWith('WAGGLE_'))
   const names = [...new Set(variables.map(({ where }) => where))].join(', ')
   const rest = problems.filter((one) => !flags.includes(one) && !variables.includes(one))

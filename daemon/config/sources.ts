@@ -196,11 +196,14 @@ function underlay(values: Record<string, unknown>, homeModel: string | undefined
 const isDefault = (recipe: RecipeName, tasks: unknown): boolean =>
   recipe === 'three-tasks' && JSON.stringify(tasks) === JSON.stringify(RECIPES[recipe].values.tasks)
 
-/** Matches the whole path first, then only its last part. */
+/** The list or table that has this path as a part; or else a similar path, or one that ends alike. */
 function nearestKey(path: string, known: Iterable<string>): string {
   const all = [...known]
   const leaf = path.split('.').pop()!
-  const guess = suggest(path, all) ?? all.find((key) => key.split('.').pop() === leaf)
+  const guess =
+    all.find((key) => path.startsWith(`${key}.`)) ??
+    suggest(path, all) ??
+    all.find((key) => key.split('.').pop() === leaf)
   return guess ? ` Did you mean "${guess}"?` : ''
 }
 

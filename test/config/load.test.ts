@@ -94,7 +94,7 @@ test('all mistakes are reported at once, with line and suggestion', () => {
     'config.toml:8  tasks.0.dificulty  there is no such key. Did you mean "difficulty"?',
     'config.toml:9  swarn  there is no such key. Did you mean "swarm"?',
     'WAGGLE_TRAINING_MAX_STALENESS  training.max_staleness  must be a number, not "a"',
-    '--set trainig.batch_groups  trainig.batch_groups  there is no such key. Did you mean "training.batch_groups"?',
+    '--set trainig.batch_groups  there is no such key. Did you mean "training.batch_groups"?',
   ])
 })
 
