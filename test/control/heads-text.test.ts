@@ -47,11 +47,30 @@ test('status names the task for which weights were refused', () => {
 })
 
 test.each([
-  [1_100_000, /allows one peer's weights \(1\.10 MB\) every 6 min, .* every minute set 66, for no limit 0$/],
-  [4_900_000, /allows one peer's weights \(4\.90 MB\) every 30 min, .* set 294,/],
-  [16_000_000, /allows no weights at all, which take 16\.0 MB, beyond the local network; .* set 960,/],
-])('a limit is told as what it allows, and what to set: %i bytes', (size, text) => {
-  expect(weightsLimitText({ size, mostPerHour: 1e7 })).toMatch(text)
+  [
+    213_000,
+    "one peer's weights (213 kB) 46 times an hour beyond the local network; set 13 for 60 times, 0 for no limit",
+  ],
+  [
+    4_900_000,
+    "one peer's weights (4.90 MB) 2 times an hour beyond the local network; set 294 for 60 times, 0 for no limit",
+  ],
+  [
+    6_000_000,
+    "one peer's weights (6.00 MB) once an hour beyond the local network; set 360 for 60 times, 0 for no limit",
+  ],
+  [
+    60_000_000,
+    'no weights at all, which take 60.0 MB, beyond the local network; set 3600 for 60 times, 0 for no limit',
+  ],
+])('a limit is told in times an hour, and with what can be typed: %i bytes', (size, text) => {
+  expect(weightsLimitText({ size, mostPerHour: 1e7 })).toBe(`limits.weights_mb_per_hour = 10 allows ${text}`)
+})
+
+test('nobody is told to set less than a limit that allows more than sixty times an hour', () => {
+  expect(weightsLimitText({ size: 100_000, mostPerHour: 1e7 })).toMatch(
+    /100 times an hour .*; 0 is no limit$/,
+  )
 })
 
 test('status says how many weights the limit held back, once it has', () => {

@@ -3,7 +3,7 @@
 import type { TaughtInfo } from '../../plugin/teacher.ts'
 import type { WeightsMet } from '../requests.ts'
 import type { HeadsInfo, HeadTrial, HeadTrying } from '../snapshot/index.ts'
-import { bytes, count, duration, percent } from './format.ts'
+import { bytes, count, percent } from './format.ts'
 
 const peersText = (peers: number): string => `${count(peers)} ${peers === 1 ? 'peer' : 'peers'}`
 
@@ -39,15 +39,16 @@ export function trialText({ how, peers, isTaken, fallen, failure, ...change }: H
   return `${how} with ${peersText(peers.length)}: held-out ${changeText(change)}`
 }
 
-/** What a limit allows, and what to set. `size`: bytes of one peer's weights. */
+/** What a limit allows in an hour, and what to set for sixty times or more. `size`: bytes of one peer's weights. */
 export function weightsLimitText({ size, mostPerHour }: { size: number; mostPerHour: number }): string {
-  const heads = Math.floor(mostPerHour / size)
+  const times = Math.floor(mostPerHour / size)
   const allowed =
-    heads === 0
-      ? `no weights at all, which take ${bytes(size)}`
-      : `one peer's weights (${bytes(size)}) every ${duration(3_600_000 / heads)}`
-  const minutely = Math.ceil((60 * size) / 1e6)
-  return `limits.weights_mb_per_hour = ${mostPerHour / 1e6} allows ${allowed}, beyond the local network; for one peer's every minute set ${count(minutely)}, for no limit 0`
+    times === 0
+      ? `no weights at all, which take ${bytes(size)},`
+      : `one peer's weights (${bytes(size)}) ${times === 1 ? 'once' : `${count(times)} times`} an hour`
+  const more =
+    times < 60 ? `set ${Math.ceil((60 * size) / 1e6)} for 60 times, 0 for no limit` : '0 is no limit'
+  return `limits.weights_mb_per_hour = ${mostPerHour / 1e6} allows ${allowed} beyond the local network; ${more}`
 }
 
 /** Such as `trying weights of 2 peers while training goes on, 40 %`. */
