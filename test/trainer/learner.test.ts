@@ -2,7 +2,7 @@
 // same, and models of roles.
 
 import { describe, expect, test } from 'vitest'
-import type { Engine, GradientRequest, TrainRequest } from '../../daemon/engine/engine.ts'
+import type { Engine, GradientRequest, ScoreRequest, TrainRequest } from '../../daemon/engine/engine.ts'
 import { randomStream } from '../../daemon/host/random.ts'
 import type { LivePolicy } from '../../daemon/policy/live-policy.ts'
 import { createLearner } from '../../daemon/trainer/learner.ts'
@@ -23,15 +23,17 @@ async function setUp(
     estimator = 'grpo',
     trusts = false,
     sizes = { own: 2, foreign: 0 },
+    minibatches = 1,
     aggregation,
     ...more
   }: { estimator?: string; trusts?: boolean } & Partial<
-    LearnerOptions & Pick<LearnerSettings, 'sizes' | 'aggregation'>
+    LearnerOptions & Pick<LearnerSettings, 'sizes' | 'minibatches' | 'aggregation'>
   > = {},
 ) {
   const { plugins, troubles } = await openHost(given, { estimator: { use: estimator } })
   let version = 3
   let isStable = true
+  let stepsLeft = Number.POSITIVE_INFINITY
   const trained: number[] = []
   const denominators: number[] = []
   const known: unknown[] = []
@@ -41,10 +43,13 @@ async function setUp(
   })
   const trainer = {
     async train({ sequences, denominator }: TrainRequest) {
+      if (stepsLeft-- === 0) throw new Error('the engine is gone')
       trained.push(sequences.length)
       denominators.push(denominator)
       return { ...reportOf(0.1), applied: true }
     },
+    score: async ({ sequences }: ScoreRequest) =>
+      sequences.map(({ completion }) => ({ logprobs: new Float32Array(completion.length) })),
     vectors: async () => [],
     async gradient({ sequences }: GradientRequest) {
       trained.push(sequences.length)
@@ -76,7 +81,7 @@ async function setUp(
   const learner = createLearner(
     {
       settings: () => ({
-        ...{ sizes, minibatches: 1, optimizer: ADAMW, warmUpSteps: 0 },
+        ...{ sizes, minibatches, optimizer: ADAMW, warmUpSteps: 0 },
         ...(aggregation && { aggregation }),
       }),
       ...{ temperature: 1, self: 'me', adaptive: false },
@@ -111,6 +116,10 @@ async function setUp(
     /** Whether steps can be taken from now on. */
     setStable(is: boolean) {
       isStable = is
+    },
+    /** The trainer fails after so many more steps. */
+    failAfter(steps: number) {
+      stepsLeft = steps
     },
   }
 }
@@ -199,6 +208,13 @@ test('groups without a signal are dropped, but for those that a plugin has advan
     (await learner.train({ ...rest, groups: groups.map((one) => ({ ...one, always: true })) }))?.own,
   ).toBe(2)
   expect(trained).toEqual([2, 5])
+})
+
+test('the steps of an update that fails make versions, because the weights have changed', async () => {
+  const { learner, batch, failAfter, version } = await setUp([], { minibatches: 3 })
+  failAfter(2)
+  await expect(learner.train(batch([1, 0], [0, 1], [1, 0]))).rejects.toThrow('the engine is gone')
+  expect(version()).toBe(5)
 })
 
 test('losses are aggregated as the node is told to', async () => {

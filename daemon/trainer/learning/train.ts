@@ -3,6 +3,7 @@
 import { NO_PHASES } from '../../../protocol/api/index.ts'
 import type { Random, RoleGroup } from '../../../protocol/plugin/index.ts'
 import type { Group } from '../../../protocol/train/index.ts'
+import type { Trainer } from '../../engine/engine.ts'
 import type { PluginBatch, PluginHost } from '../../host/host.ts'
 import { joinEpisodes, splitEpisodes } from '../episodes.ts'
 import { isUseful, untrainable } from '../trainable.ts'
@@ -40,14 +41,20 @@ export async function train(chosen: Batch, inside: Inside): Promise<UpdateOutcom
   const advantages = splitEpisodes(await batch.advantage(joinEpisodes(groups)), groups)
   const teaching = await batch.teach(groups)
   const columns = await batch.columns(advantages, groups)
+  const counting = countingSteps(policy.trainer)
   // An estimator may want no policy update. The step still counts, because plugins learn in it.
   const report = plugins.updates
     ? await recorded(
         groups,
         updateOptions(chosen, { columns, teaching }, inside),
         inside,
-        (options, random) => update(groups, advantages, options, { ...updateParts(inside), random }),
-      )
+        (options, random) =>
+          update(groups, advantages, options, { ...updateParts(inside), engine: counting.engine, random }),
+      ).catch(async (error: unknown) => {
+        // The steps before the failure have changed the weights.
+        await policy.advance(counting.steps()).catch(() => {})
+        throw error
+      })
     : { ...NOTHING_LEARNT }
   if (report.steps > 0) state.withoutOwn = own > 0 ? 0 : state.withoutOwn + 1
   await (parts.phases ?? NO_PHASES).run('hand', {}, () => policy.advance(report.steps))
@@ -124,12 +131,28 @@ function closedBy({ teaching }: UpdateOptions, { isReplayable }: PluginHost): st
   return isReplayable ? undefined : 'a plugin with a memory, or one that asks models, took part'
 }
 
-function updateParts({ parts: { policy, plugins, phases } }: Inside): Omit<UpdateParts, 'random'> {
+function updateParts({ parts: { policy, plugins, phases } }: Inside): Omit<UpdateParts, 'engine' | 'random'> {
   return {
-    engine: policy.trainer,
     objective: plugins.objective,
     reference: (request) => policy.under(policy.initial, ({ score }) => score(request)),
     phases,
+  }
+}
+
+/** The same trainer, and how many of its steps have changed the weights. */
+function countingSteps(trainer: Trainer): { engine: Trainer; steps(): number } {
+  let steps = 0
+  const count = <Report extends { applied: boolean }>(report: Report): Report => {
+    if (report.applied) steps += 1
+    return report
+  }
+  return {
+    engine: {
+      ...trainer,
+      train: (request) => trainer.train(request).then(count),
+      step: (request) => trainer.step(request).then(count),
+    },
+    steps: () => steps,
   }
 }
 
