@@ -5,8 +5,6 @@ import april from './april.ts'
 import arrolLike from './arrol-like.ts'
 import spoChain from './branches/spo-chain.ts'
 import treeRlLike from './branches/tree-rl-like.ts'
-import dars from './dars.ts'
 import scopeLike from './scope-like.ts'
-import xrpoLike from './xrpo-like.ts'
 
-export const CONTROL: readonly Plugin[] = [april, dars, xrpoLike, spoChain, treeRlLike, arrolLike, scopeLike]
+export const CONTROL: readonly Plugin[] = [april, spoChain, treeRlLike, arrolLike, scopeLike]

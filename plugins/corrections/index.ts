@@ -16,11 +16,9 @@ import gspo from './losses/gspo.ts'
 import primeRl from './losses/prime-rl.ts'
 import dppo from './losses/probability/dppo.ts'
 import ipo from './losses/probability/ipo.ts'
-import r2vpoLike from './losses/r2vpo-like.ts'
 import rec from './losses/rec.ts'
 import reinforce from './losses/reinforce.ts'
 import softAdaptive from './losses/soft-adaptive.ts'
-import stPpoLike from './losses/st-ppo-like.ts'
 import topr from './losses/topr.ts'
 import vespo from './losses/vespo.ts'
 import m2po from './m2po.ts'
@@ -49,8 +47,6 @@ export const LOSSES: readonly Plugin[] = [
   dppo,
   ipo,
   primeRl,
-  r2vpoLike,
-  stPpoLike,
 ]
 
 export const CORRECTIONS: readonly Plugin[] = [

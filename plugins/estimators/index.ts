@@ -5,7 +5,6 @@
 // head. tokens/ and turns/ assign different advantages to the tokens or turns of one rollout.
 
 import type { Plugin } from '../../protocol/plugin/index.ts'
-import asymre from './baselines/asymre.ts'
 import drGrpo from './baselines/dr-grpo.ts'
 import gpg from './baselines/gpg.ts'
 import opmd from './baselines/opmd.ts'
@@ -22,7 +21,6 @@ import none from './none.ts'
 import gdpo from './normalised/gdpo.ts'
 import grpo from './normalised/grpo.ts'
 import mcGrpo from './normalised/mc-grpo.ts'
-import ngrpo from './normalised/ngrpo.ts'
 import psrNsr from './psr-nsr.ts'
 import aGrae from './shaped/a-grae.ts'
 import canon from './shaped/canon.ts'
@@ -48,14 +46,12 @@ export const ESTIMATORS: readonly Plugin[] = [
   otb,
   gpg,
   passAtK,
-  ngrpo,
   psrNsr,
   mcGrpo,
   gdpo,
   aGrae,
   canon,
   gtpo,
-  asymre,
   opmd,
   redWeight,
   mapo,

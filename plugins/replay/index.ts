@@ -5,6 +5,5 @@ import dots from './dots.ts'
 import lessons from './lessons.ts'
 import r3Like from './r3-like.ts'
 import rescue from './rescue.ts'
-import selectiveLike from './selective-like.ts'
 
-export const REPLAY: readonly Plugin[] = [r3Like, selectiveLike, dots, rescue, lessons]
+export const REPLAY: readonly Plugin[] = [r3Like, dots, rescue, lessons]

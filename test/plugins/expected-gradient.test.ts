@@ -3,12 +3,11 @@
 
 import { describe, expect, it } from 'vitest'
 import { CONTROL } from '../../plugins/control/index.ts'
-import { HINTS } from '../../plugins/hints/index.ts'
 import type { PlayOptions } from '../rollout/play.ts'
 import { cosine, createWordPolicy, meanOf, type WordPolicy } from './word-policy.ts'
 
 const stepsOf = async (policy: WordPolicy, rounds: number, options: Partial<PlayOptions>) => {
-  const playing = await policy.open({ plugins: [...CONTROL, ...HINTS], ...options })
+  const playing = await policy.open({ plugins: CONTROL, ...options })
   const steps = []
   for (let round = 0; round < rounds; round++) {
     const step = await policy.stepOf(playing)
@@ -35,11 +34,6 @@ describe('the mean step of a policy that is right in one of five answers', () =>
     ['tree_rl_like', 0.95, { want: 16, groupSize: 4, host: { controls: [{ use: 'tree_rl_like' }] } }],
     // What it drops depends on how answers begin, so beginnings count otherwise than in the policy's own answers.
     ['arrol_like', 0.8, { want: 4, groupSize: 16, host: { controls: [{ use: 'arrol_like', after: 1 }] } }],
-    [
-      'cog_rethinker_like',
-      0.98,
-      { want: 16, groupSize: 4, host: { hints: [{ use: 'cog_rethinker_like' }] } },
-    ],
   ])('of %s points along the policy gradient', async (_, least, options) => {
     expect(await direction(policy, 20, options)).toBeGreaterThan(least)
   })

@@ -20,7 +20,6 @@ import { z } from 'zod'
 import { definePlugin, type Request, type RoundView } from '../../../protocol/plugin/index.ts'
 import type { Group, Rollout } from '../../../protocol/train/index.ts'
 import { mean } from '../../estimators/shared/groups.ts'
-import { tokensSetting } from '../merge.ts'
 import { createValues, type Known } from './values.ts'
 
 const settings = z.strictObject({
@@ -31,13 +30,9 @@ const settings = z.strictObject({
   /** Tokens with a smaller probability are cut points, and only they are trained on. */
   sure: z.number().positive().max(1).default(0.9),
   whiten: z.boolean().default(false),
-  tokens: tokensSetting,
+  /** Tokens that may be generated per round. */
+  tokens: z.int().positive().default(262_144),
 })
-
-const CONFLICTS = ['dars', 'xrpo_like', 'tree_rl_like'].map((name) => ({
-  with: `control/${name}`,
-  because: 'its values belong to groups as they were written',
-}))
 
 export default definePlugin({
   name: 'spo_chain',
@@ -47,7 +42,9 @@ export default definePlugin({
   settings,
   manifest: {
     budget: ({ tokens }) => ({ tokens, stateBytes: 32 * 2 ** 20 }),
-    conflicts: CONFLICTS,
+    conflicts: [
+      { with: 'control/tree_rl_like', because: 'its values belong to groups as they were written' },
+    ],
   },
   create({ interval, samples, sure, whiten }) {
     const values = createValues()

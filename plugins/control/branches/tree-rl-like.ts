@@ -22,7 +22,6 @@ import { z } from 'zod'
 import { definePlugin, type Prefix, type Request, type RoundView } from '../../../protocol/plugin/index.ts'
 import type { Group, Rollout } from '../../../protocol/train/index.ts'
 import { contentId } from '../../../protocol/wire/index.ts'
-import { tokensSetting } from '../merge.ts'
 import { treeAdvantages } from './tree.ts'
 
 const settings = z.strictObject({
@@ -31,7 +30,8 @@ const settings = z.strictObject({
   iterations: z.int().positive().max(8).default(1),
   /** New endings at each of these tokens. */
   branches: z.int().positive().max(64).default(2),
-  tokens: tokensSetting,
+  /** Tokens that may be generated per round. */
+  tokens: z.int().positive().default(262_144),
 })
 
 const NAME = 'control/tree_rl_like'
@@ -45,10 +45,6 @@ export default definePlugin({
   manifest: {
     order: 10,
     budget: ({ tokens }) => ({ tokens }),
-    conflicts: ['dars', 'xrpo_like'].map((name) => ({
-      with: `control/${name}`,
-      because: 'both add rollouts to groups',
-    })),
   },
   create: ({ forks, iterations, branches }) => ({
     extend(round) {

@@ -2,7 +2,7 @@
 //
 // Yu et al. 2025. A group-relative estimator gives such a group zeros, so it only dilutes the batch's mean
 // and costs a forward and a backward pass. Groups with a single rollout stay, for estimators that need no
-// group. Do not use it with estimators that learn from groups of equal rewards: ngrpo, asymre, reinforce_plus_plus.
+// group. Do not use it with estimators that learn from groups of equal rewards, such as reinforce_plus_plus.
 
 import { z } from 'zod'
 import { definePlugin } from '../../../protocol/plugin/index.ts'

@@ -1,7 +1,7 @@
 // REINFORCE: advantage times log-probability, without any ratio.
 //
 // Williams 1992. On-policy, this is the exact policy gradient. Off-policy, it needs either a weight from a
-// correction such as `tis`, or an estimator designed for it: `gpg`, `asymre`, `opmd`, `red_weight`. `regularise`
+// correction such as `tis`, or an estimator designed for it: `gpg`, `opmd`, `red_weight`. `regularise`
 // adds the squared log-ratio to the policy at the start of the batch (REP-k2 of Yao et al. 2025, who recommend
 // regularisation).
 

@@ -42,7 +42,6 @@ export default defineEstimator({
     conflicts: [
       { with: 'correction/zero_signal', because: 'it learns from groups of equal rewards' },
       { with: 'hint', because: 'hints need groups, and it has one rollout per prompt' },
-      { with: 'control/dars', because: 'it does not compare rollouts of the same prompt' },
     ],
   },
   create({ explore, epsilon, limit, ...fading }) {

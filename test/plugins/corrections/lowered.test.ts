@@ -52,10 +52,7 @@ const ROWS: Columns[] = [
 ].map((row) =>
   rowOf({
     ...row,
-    'r2vpo_like.coefficient': [0.5, 0.5, 0.5, 0.5],
     'kl_limit.pull': [0.3, 0.3, 0.3, 0.3],
-    'st_ppo_like.drift': [0.1, 0.1, -0.3, -0.3],
-    'st_ppo_like.scale': [0.8, 0.8, 0.8, 0.8],
   }),
 )
 

@@ -1,5 +1,4 @@
 import { describe, it } from 'vitest'
-import asymre from '../../../plugins/estimators/baselines/asymre.ts'
 import drGrpo from '../../../plugins/estimators/baselines/dr-grpo.ts'
 import gpg from '../../../plugins/estimators/baselines/gpg.ts'
 import opmd from '../../../plugins/estimators/baselines/opmd.ts'
@@ -18,7 +17,6 @@ estimatorProperties(litePpo, { shift: true, scale: true, centred: true, quietOnT
 estimatorProperties(opo, { shift: true, scale: false, centred: false, quietOnTies: true })
 estimatorProperties(gpg, { shift: true, scale: false, centred: true, quietOnTies: true })
 estimatorProperties(passAtK, { shift: true, scale: true, centred: false, quietOnTies: true })
-estimatorProperties(asymre, { shift: true, scale: false, centred: false, quietOnTies: false })
 estimatorProperties(opmd, { shift: true, scale: false, centred: true, quietOnTies: true })
 estimatorProperties(redWeight, { shift: true, scale: false, centred: false, quietOnTies: true })
 
@@ -82,13 +80,6 @@ describe('pass_at_k', () => {
 
   it('pays nobody where the best are tied', async () => {
     expectClose(await scoresOf(withSettings(passAtK), [1, 1, 0]), [0, 0, 0])
-  })
-})
-
-describe('asymre', () => {
-  it('puts the baseline below the mean', async () => {
-    expectClose(await scoresOf(withSettings(asymre), [1, 0]), [0.6, -0.4])
-    expectClose(await scoresOf(withSettings(asymre), [0, 0]), [0.1, 0.1])
   })
 })
 

@@ -1,7 +1,6 @@
 // What an environment wrote says nothing about the policy: with its tokens in between, advantages are the same.
 
 import { expect, it } from 'vitest'
-import xrpo from '../../../plugins/control/xrpo-like.ts'
 import opo from '../../../plugins/estimators/baselines/opo.ts'
 import plus from '../../../plugins/estimators/batch/reinforce-plus-plus.ts'
 import plusBaseline from '../../../plugins/estimators/batch/reinforce-plus-plus-baseline.ts'
@@ -64,12 +63,7 @@ it.each([
   expect(written(after!)).toEqual(before)
 })
 
-it('novelty and ranking', async () => {
-  const hooks = withSettings(xrpo)
-  const view = { lineage: '', tokenizer: '', version: 0, self: 'self' }
-  await hooks.group!([], view, contextOf())
-  const novel = (rollouts: Rollout[]) => hooks.modify!([[3, -1, -1, -1]], [groupOf(rollouts)], contextOf())
-  expect(await novel(played)).toEqual(await novel(plain))
+it('ranking', async () => {
   expect(await entropiesOf(groupOf(played), contextOf())).toEqual(
     await entropiesOf(groupOf(plain), contextOf()),
   )

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import mcGrpo from '../../../plugins/estimators/normalised/mc-grpo.ts'
-import ngrpo from '../../../plugins/estimators/normalised/ngrpo.ts'
 import psrNsr from '../../../plugins/estimators/psr-nsr.ts'
 import aGrae from '../../../plugins/estimators/shaped/a-grae.ts'
 import canon from '../../../plugins/estimators/shaped/canon.ts'
@@ -9,7 +8,6 @@ import { estimate, groupOf, rolloutOf, scoresOf, withSettings } from '../samples
 import { expectClose } from './close.ts'
 import { estimatorProperties } from './properties.ts'
 
-estimatorProperties(ngrpo, { shift: false, scale: false, centred: false, quietOnTies: false })
 estimatorProperties(mcGrpo, {
   settings: { epsilon: 0 },
   shift: true,
@@ -46,21 +44,6 @@ describe('psr_nsr', () => {
       await scoresOf(withSettings(psrNsr, { highest: 0.4, learn: 'negative' }), [0.4, 0]),
       [0, -0.4],
     )
-  })
-})
-
-describe('ngrpo', () => {
-  it('pushes an all-wrong group away and leaves an all-right one alone', async () => {
-    expectClose(await scoresOf(withSettings(ngrpo), [0, 0, 0, 0]), [-0.44721, -0.44721, -0.44721, -0.44721])
-    expectClose(await scoresOf(withSettings(ngrpo), [1, 1, 1]), [0, 0, 0])
-  })
-
-  it('counts the virtual success in mean and deviation', async () => {
-    expectClose(await scoresOf(withSettings(ngrpo), [1, 0]), [0.57735, -1.1547])
-  })
-
-  it('has no opinion on a lone rollout', async () => {
-    expectClose(await scoresOf(withSettings(ngrpo), [0]), [0])
   })
 })
 

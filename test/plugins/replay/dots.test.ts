@@ -3,6 +3,7 @@ import clip from '../../../plugins/corrections/losses/clip.ts'
 import tis from '../../../plugins/corrections/tis.ts'
 import { calibrated, createTracker, weightsOf } from '../../../plugins/replay/difficulty.ts'
 import dots from '../../../plugins/replay/dots.ts'
+import { drawByWeight } from '../../../plugins/replay/kept/draw.ts'
 import type { Hooks } from '../../../protocol/plugin/index.ts'
 import { type Group, promptKey } from '../../../protocol/train/index.ts'
 import { valuesOf } from '../corrections/rows.ts'
@@ -15,6 +16,26 @@ async function train(hooks: Hooks, groups: Group[], step: number): Promise<Group
   await hooks.commit!({ step, metrics: {}, groups: batch, advantages }, contextOf(step))
   return batch
 }
+
+describe('drawing by weight', () => {
+  it('draws as often as the weights say', () => {
+    const sizes = [4, 2, 1, 1]
+    const counts = [0, 0, 0, 0]
+    const random = contextOf().random('chi')
+    for (let i = 0; i < 4000; i++) counts[drawByWeight([0, 1, 2, 3], sizes, 1, random)[0]!]! += 1
+    const chiSquare = counts.reduce(
+      (sum, count, i) => sum + (count - 500 * sizes[i]!) ** 2 / (500 * sizes[i]!),
+      0,
+    )
+    // 99.9 % quantile for 3 degrees of freedom.
+    expect(chiSquare).toBeLessThan(16.27)
+  })
+
+  it('draws without putting back, and nothing of weight 0', () => {
+    const drawn = drawByWeight(['a', 'b', 'c'], [1, 0, 2], 9, contextOf().random('x'))
+    expect(drawn.sort()).toEqual(['a', 'c'])
+  })
+})
 
 describe('difficulty-targeted selection', () => {
   const odds = (distance: number): number => {

@@ -83,25 +83,6 @@ test('R³ reflects beside the failed group, and replays what that found to the b
   expect(node.troubles).toEqual([])
 })
 
-test('the selective buffer fills a batch that has little signal', async () => {
-  const node = await play({
-    write: (prompt, { seed, version }) =>
-      (version === 0 && seed % 2 === 0) || seed === 8 ? right(prompt) : 'a wrong one',
-    plugins: [two(), ...REPLAY],
-    host: { selector: { use: 'two' }, replay: [{ use: 'selective_like' }] },
-  })
-  const first = await step(node, 0)
-  const { written, trained, advantages } = await step(node, 1)
-  expect(trained.slice(0, 2)).toEqual(written)
-  const [replayed, ...more] = trained.slice(2)
-  expect(more).toEqual([])
-  expectSame(replayed!, first.written)
-  expect(written.map(({ id }) => id)).not.toContain(replayed!.id)
-  const of = first.written.findIndex(({ id }) => id === replayed!.origin!.parent)
-  expect(first.advantages[of]).toContain(advantages[2]![0])
-  expect(node.troubles).toEqual([])
-})
-
 test('DOTS replays past groups of other prompts, whole', async () => {
   let round = 0
   const picker = sums()
