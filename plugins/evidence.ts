@@ -81,10 +81,7 @@ export const EVIDENCE: Readonly<Record<string, string>> = {
   'correction/teachers': '+4.8 ± 2.8 points against a node alone that took longer, one task',
   'correction/success_nll': '+1.1 ± 2.0 points, not told apart from GRPO',
   'correction/kl_limit': `${SAME}, with disco`,
-  'correction/ace_like': SAME,
   'correction/llds': SAME,
-  'correction/d3s_like': SAME,
-  'correction/srpo_like': SAME,
   'selector/gdro_like': '+2.5 ± 3.5 points against all levels evenly; below a level chosen by hand',
   'selector/vade_like': '+0.5 ± 3.9 points, not told apart (earlier model)',
   'selector/common': 'one seed',
@@ -108,6 +105,8 @@ export const EVIDENCE: Readonly<Record<string, string>> = {
   'control/scope_like': '+0.5 ± 1.0 points without answer keys, in a short run',
 }
 
+const NOT_BETTER = 'it was a reconstruction, and five runs did not tell it from GRPO without it'
+
 /** Plugins of the last version that were deleted. */
 export const GONE: Readonly<Record<string, { because: string; harmless?: boolean }>> = {
   'correction/dagrpo_like': {
@@ -130,6 +129,9 @@ export const GONE: Readonly<Record<string, { because: string; harmless?: boolean
   'correction/st_ppo_like': {
     because: 'it ended 1.1 ± 0.7 points below "clip" with rollouts two versions old',
   },
+  'correction/ace_like': { because: NOT_BETTER },
+  'correction/d3s_like': { because: NOT_BETTER },
+  'correction/srpo_like': { because: NOT_BETTER },
   'control/dars': { because: 'at equal tokens it ended 9.9 ± 4.6 points below asking all alike' },
   'control/xrpo_like': { because: 'at equal tokens it brought nothing over asking all alike' },
   'replay/selective_like': { because: 'it brought nothing; use "dots" or "r3_like"' },

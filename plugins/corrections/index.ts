@@ -2,9 +2,7 @@
 // plugins weight, mask or drop tokens, and can be combined freely.
 
 import type { Plugin } from '../../protocol/plugin/index.ts'
-import aceLike from './ace-like.ts'
 import clipCov from './clip-cov.ts'
-import d3sLike from './d3s-like.ts'
 import foreign from './groups/foreign.ts'
 import overlong from './groups/overlong.ts'
 import staleness from './groups/staleness.ts'
@@ -29,7 +27,6 @@ import klLimit from './penalties/kl-limit.ts'
 import llds from './penalties/llds.ts'
 import successNll from './penalties/success-nll.ts'
 import rejection from './rejection.ts'
-import srpoLike from './srpo-like.ts'
 import opsdLike from './teachers/opsd-like.ts'
 import teachers from './teachers/teachers.ts'
 import tis from './tis.ts'
@@ -59,13 +56,10 @@ export const CORRECTIONS: readonly Plugin[] = [
   clipCov,
   klCov,
   opsm,
-  aceLike,
   llds,
   successNll,
   teachers,
   opsdLike,
-  d3sLike,
-  srpoLike,
   foreign,
   staleness,
   zeroSignal,

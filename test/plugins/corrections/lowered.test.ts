@@ -22,7 +22,6 @@ const ROWS: Columns[] = [
     advantage: [0.8, 0.8, 0.8, 0.8],
     'kl_cov.held': [0, 1, 1, 0],
     'success_nll.share': [2, 2, 2, 2],
-    'd3s_like.weight': [0, 2, 1, 1],
     divergence: [0.1, 0, 5, 0.7],
     'teachers.weight': [1, 1, 0.5, 0],
   },
@@ -36,7 +35,6 @@ const ROWS: Columns[] = [
     mask: [1, 1, 1, 0],
     'kl_cov.held': [1, 0, 1, 0],
     'success_nll.share': [0, 0, 0, 0],
-    'd3s_like.weight': [1, 1, 0, 1],
   },
   {
     logprob: [0, 0, 0, 0],
@@ -47,7 +45,6 @@ const ROWS: Columns[] = [
     mask: [0, 0, 0, 0],
     'kl_cov.held': [0, 0, 0, 0],
     'success_nll.share': [0, 0, 0, 0],
-    'd3s_like.weight': [1, 1, 0, 1],
   },
 ].map((row) =>
   rowOf({
