@@ -293,6 +293,13 @@ describe('generate and chat', () => {
     expect(stdout.trimEnd().endsWith(answer.trimEnd())).toBe(true)
   })
 
+  test('a conversation as JSON has a line for each answer, and nothing else', async () => {
+    const { stdout } = await waggle(['chat', '--json', '--max-tokens', '4', '--seed', '7', '--home', home], {
+      stdin: from('What is 2 + 2?\n/new\nWhat is 3 + 4?\n'),
+    })
+    expect(lines(stdout)).toMatchObject(Array(2).fill({ v: 1, text: expect.any(String), seed: 7 }))
+  })
+
   test('a long prompt is read in pieces, none of them twice, and answered as if it had been read at once', async () => {
     const { opened, context, calls } = await openedHere()
     const long = { prompt: model.tokenizer.encode('What is 2 + 2? '.repeat(60)), sampling: GREEDY }

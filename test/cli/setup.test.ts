@@ -277,6 +277,15 @@ describe('export', () => {
     expect((await waggle(['export', 'run', '--home', freshHome()])).stderr).toContain('no run was recorded')
   })
 
+  test('a run as JSON has a line for each step', async () => {
+    const home = freshHome()
+    mkdirSync(join(home, 'runs'))
+    const step = { v: 1, id: 1, time: 10, type: 'step', step: 1, version: 1, metrics: { reward: 0.5 } }
+    writeFileSync(join(home, 'runs', 'a.jsonl'), JSON.stringify(step))
+    const { stdout } = await waggle(['export', 'run', '--json', '--home', home])
+    expect(JSON.parse(stdout)).toEqual({ time: 10, step: 1, reward: 0.5 })
+  })
+
   test('a folder in place of the file of a run is refused', async () => {
     const home = freshHome()
     const { status, stderr } = await waggle(['export', 'run', home, '--home', home])

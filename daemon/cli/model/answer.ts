@@ -15,6 +15,17 @@ export interface Answer {
   sample: Sample
 }
 
+/** For `--json`. */
+export const answerLine = ({ text, sample }: Answer, { seed }: Pick<Asked, 'seed'>): string =>
+  JSON.stringify({
+    v: 1,
+    text,
+    finish: sample.finish,
+    seed,
+    ids: [...sample.tokens],
+    logprobs: Array.from(sample.policyLogprobs, (value) => Number(value.toPrecision(9))),
+  })
+
 /** Read in one call, so that a long prompt shows how far it is and Ctrl-C need not wait for its end. */
 const PIECE_TOKENS = 128
 

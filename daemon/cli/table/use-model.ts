@@ -112,7 +112,7 @@ export const USE_MODEL: readonly Command[] = [
         name: 'format',
         value: 'FORMAT',
         choices: ['csv', 'jsonl'],
-        summary: 'run: csv (the default) or jsonl',
+        summary: 'run: csv, or jsonl as with --json',
       },
       {
         name: 'dtype',

@@ -4,14 +4,13 @@ import { createInterface } from 'node:readline'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import type { Context } from '../../contract.ts'
 import { contextConfig } from '../../load-config.ts'
-import type { ChatMessage } from '../../model/answer.ts'
-import { answer } from '../../model/answer.ts'
+import { answer, answerLine, type ChatMessage } from '../../model/answer.ts'
 import { loadAsked } from '../../model/checkpoint.ts'
 import { openModel } from '../../model/open.ts'
 import { piecesFor, samplingOf } from '../../model/sampling-options.ts'
 
 export async function run(context: Context): Promise<number> {
-  const { options, io, say } = context
+  const { options, io, json, out, say } = context
   const { config } = contextConfig(context)
   const { model, name } = await loadAsked(context, ({ tokenizer }) => {
     if (tokenizer.hasChatTemplate) return
@@ -21,7 +20,7 @@ export async function run(context: Context): Promise<number> {
   })
   const sampling = samplingOf(context, model, { isChat: true })
   const opened = await openModel(context, config, model, piecesFor(sampling, model))
-  const terminal = io.stdin.isTTY === true && io.stdout.isTTY === true
+  const terminal = !json && io.stdin.isTTY === true && io.stdout.isTTY === true
   say(`${name}, temperature ${sampling.temperature}, seed ${sampling.seed}`)
   if (terminal) say('Ctrl-C stops an answer, /new starts a new conversation, /quit or Ctrl-D exits.')
 
@@ -55,14 +54,15 @@ export async function run(context: Context): Promise<number> {
         if (prompt) {
           answering = true
           const read = sharedLength(before, prompt.prompt)
-          const { text, sample } = await answer(
+          const done = await answer(
             { ...prompt, sampling, drawn, read },
             opened,
             context,
-            (part) => io.stdout.write(part),
+            (part) => json || io.stdout.write(part),
           )
+          const { text, sample } = done
           answering = false
-          io.stdout.write('\n')
+          out(json ? answerLine(done, sampling) : '')
           // Stopped before its first token, it was never asked.
           if (sample.tokens.length > 0) {
             before = prompt.prompt

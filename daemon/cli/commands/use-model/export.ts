@@ -13,7 +13,7 @@ export async function run(context: Context): Promise<number> {
 }
 
 /** One row per step and evaluation, with a column for every metric. */
-function exportRun({ options, paths, io, out, arguments: [, given = 'last'] }: Context): number {
+function exportRun({ options, paths, io, json, out, arguments: [, given = 'last'] }: Context): number {
   const file = given === 'last' ? listRuns(paths.runs)[0] : resolve(io.cwd, given)
   if (!file || !existsSync(file)) {
     throw new WaggleError('E_USAGE', file ? `there is no ${file}` : `no run was recorded in ${paths.runs}`, {
@@ -25,7 +25,7 @@ function exportRun({ options, paths, io, out, arguments: [, given = 'last'] }: C
       hint: `Give a file, such as one of those in ${paths.runs}. The table is printed: \`waggle export run > run.csv\` keeps it.`,
     })
   }
-  const format = options.format ?? 'csv'
+  const format = options.format ?? (json ? 'jsonl' : 'csv')
   if (format !== 'csv' && format !== 'jsonl')
     throw new WaggleError('E_USAGE', `--format must be csv or jsonl, not "${format}"`)
   const rows = readFileSync(file, 'utf8').split('\n').flatMap(rowOf)

@@ -4,7 +4,7 @@ import { text as readAll } from 'node:stream/consumers'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import type { Context } from '../../contract.ts'
 import { contextConfig } from '../../load-config.ts'
-import { answer } from '../../model/answer.ts'
+import { answer, answerLine } from '../../model/answer.ts'
 import { loadAsked } from '../../model/checkpoint.ts'
 import { openModel } from '../../model/open.ts'
 import { piecesFor, samplingOf } from '../../model/sampling-options.ts'
@@ -33,19 +33,8 @@ export async function run(context: Context): Promise<number> {
   try {
     const write = json ? () => {} : (part: string) => void io.stdout.write(part)
     const done = await answer({ prompt, sampling }, opened, context, write)
-    const { sample } = done
-    if (json) {
-      out(
-        JSON.stringify({
-          v: 1,
-          text: done.text,
-          finish: sample.finish,
-          seed: sampling.seed,
-          ids: [...sample.tokens],
-          logprobs: Array.from(sample.policyLogprobs, (value) => Number(value.toPrecision(9))),
-        }),
-      )
-    } else io.stdout.write('\n')
+    if (json) out(answerLine(done, sampling))
+    else io.stdout.write('\n')
     return 0
   } finally {
     await opened.close()
