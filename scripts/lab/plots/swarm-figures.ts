@@ -2,7 +2,6 @@
 
 import { mean } from '../frame/statistics.ts'
 import { type ByTokens, smoothed, tokensTo } from '../sharing/by-tokens.ts'
-import { type DaemonRun, meanLine } from '../sharing/daemons-table.ts'
 import type { Figure } from './figure.ts'
 import { distinct, intervals, type Reader } from './series.ts'
 
@@ -74,6 +73,14 @@ export function savings(read: Reader): Figure {
   }
 }
 
+/** Daemons, each looked at after so many own groups. `arm`: how many they were. */
+interface DaemonRun {
+  arm: string
+  rate: number
+  settings: { training: string }
+  looks: readonly { groups: number; sampled: number }[]
+}
+
 /** Batches of a node alone that trains an adapter, by the settings of their records. */
 const BATCHES: readonly { training: string; name: string }[] = [
   { training: 'method = "lora"', name: 'growing, 4 to 16' },
@@ -83,9 +90,16 @@ const BATCHES: readonly { training: string; name: string }[] = [
 
 /** Daemons that were looked at after as many own groups. */
 export function daemons(read: Reader): Figure {
-  const runs = read<DaemonRun & { settings: { training: string } }>('daemons')
+  const runs = read<DaemonRun>('daemons')
   const points = (some: typeof runs): [number, number][] =>
-    meanLine(some.flatMap(({ looks }) => looks)).map(([groups, sampled]) => [groups, 100 * sampled])
+    [
+      ...Map.groupBy(
+        some.flatMap(({ looks }) => looks),
+        ({ groups }) => groups,
+      ),
+    ]
+      .map(([groups, looks]): [number, number] => [groups, 100 * mean(looks.map(({ sampled }) => sampled))])
+      .sort(([a], [b]) => a - b)
   const of = (training: string, rate: number) =>
     runs.filter((run) => run.settings.training === training && run.rate === rate)
   const plain = of('', 1e-4)
