@@ -1,6 +1,7 @@
 // Loads and checks the config. All problems are reported together, each with its location and a suggestion. The result
 // is plain data.
 
+import { isUtf8 } from 'node:buffer'
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -159,8 +160,9 @@ function readLayers(options: LoadOptions): { text: string | undefined; layers: L
 
 function readConfig(file: string, required: boolean): string | undefined {
   try {
-    return readFileSync(file, 'utf8')
+    return textOf(readFileSync(file), file)
   } catch (cause) {
+    if (cause instanceof WaggleError) throw cause
     const { code, message } = cause as NodeJS.ErrnoException
     if (code === 'ENOENT' && !required) return undefined
     throw new WaggleError(
@@ -172,6 +174,18 @@ function readConfig(file: string, required: boolean): string | undefined {
       },
     )
   }
+}
+
+/** Without a byte order mark. */
+function textOf(bytes: Buffer, file: string): string {
+  // Plain letters in UTF-16 are valid UTF-8 with a zero beside each.
+  const isText = (part: Buffer): boolean => isUtf8(part) && !part.includes(0)
+  if (isText(bytes)) return new TextDecoder().decode(bytes)
+  const lines = bytes.toString('latin1').split('\n')
+  const line = lines.findIndex((one) => !isText(Buffer.from(one, 'latin1'))) + 1
+  const seems = bytes.includes(0) ? 'UTF-16' : 'Latin-1'
+  const message = `not UTF-8: it seems to be ${seems}; save it as UTF-8`
+  throw invalidConfig(file, [{ where: `${basename(file)}:${line}`, path: '', message }])
 }
 
 function repeatedEnvironments({ environments }: Config, { originOf }: Layers): Problem[] {

@@ -17,13 +17,13 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-function load(toml: string | undefined, more: Partial<LoadOptions> = {}): Loaded {
+function load(toml: string | Uint8Array | undefined, more: Partial<LoadOptions> = {}): Loaded {
   const file = join(folder, 'config.toml')
   if (toml !== undefined) writeFileSync(file, toml)
   return loadConfig({ file, env: {}, cwd: '/somewhere', homedir: '/home/ada', ...more })
 }
 
-function problems(toml: string, more: Partial<LoadOptions> = {}): string[] {
+function problems(toml: string | Uint8Array, more: Partial<LoadOptions> = {}): string[] {
   try {
     load(toml, more)
   } catch (error) {
@@ -65,6 +65,21 @@ test.each([0, 80, 4190, 59_999, 65_535])('%i is a port', (port) => {
 
 test('a missing file that was asked for is an error', () => {
   expect(() => load(undefined, { required: true })).toThrow(/there is no config file/)
+})
+
+const NAMED = '[node]\nname = "café"\n'
+test.each([
+  ['Latin-1', Buffer.from(NAMED, 'latin1'), 2],
+  ['UTF-16', Buffer.from(`\ufeff${NAMED}`, 'utf16le'), 1],
+  ['UTF-16', Buffer.from(NAMED, 'utf16le'), 1],
+])('a file in %s is refused, with what it seems to be and where', (encoding, bytes, line) => {
+  expect(problems(bytes)).toEqual([
+    `config.toml:${line}  not UTF-8: it seems to be ${encoding}; save it as UTF-8`,
+  ])
+})
+
+test('a byte order mark of UTF-8 is no mistake', () => {
+  expect(load(`\ufeff${NAMED}`).config.node.name).toBe('café')
 })
 
 test('all mistakes are reported at once, with line and suggestion', () => {
