@@ -63,21 +63,35 @@ export interface WarmStartOptions {
   signal?: AbortSignal | undefined
 }
 
+export interface WarmStartLimits {
+  /** Whether the next step has to wait. `changed` wakes when this ends. */
+  mustWait(): boolean
+  changed: { readonly count: number; after(count: number, signal: AbortSignal): Promise<void> }
+}
+
 /**
  * Makes the steps on the trainer's weights. Every example is used as often as any other, or once more. Returns the mean
  * negative log-likelihood, nats per token, of the first and the last step. Throws the signal's reason if it is aborted.
  */
 export async function warmStart(
-  { examples, steps, optimizer, maxCompletionTokens, signal }: WarmStartOptions,
+  {
+    examples,
+    steps,
+    optimizer,
+    maxCompletionTokens,
+    signal = new AbortController().signal,
+  }: WarmStartOptions,
   {
     trainer,
     tokenizer,
     random,
+    limits,
     at = () => {},
   }: {
     trainer: Pick<Trainer, 'train'>
     tokenizer: Pick<Tokenizer, 'encodePrompt' | 'encodeCompletion'>
     random(): number
+    limits?: WarmStartLimits
     at?: At
   },
 ): Promise<{ first: number; last: number }> {
@@ -92,7 +106,8 @@ export async function warmStart(
   const losses: number[] = []
   let order: typeof rows = []
   for (let step = 1; step <= steps; step++) {
-    signal?.throwIfAborted()
+    if (limits) await untilFree(limits, signal)
+    signal.throwIfAborted()
     while (order.length < Math.min(BATCH, rows.length)) order = [...order, ...shuffled(rows, random)]
     const sequences = order.slice(0, BATCH)
     order = order.slice(BATCH)
@@ -116,6 +131,15 @@ export async function warmStart(
     at(step, steps)
   }
   return { first: losses[0]!, last: losses.at(-1)! }
+}
+
+/** Resolves once steps may be made, or when the signal aborts. */
+async function untilFree({ mustWait, changed }: WarmStartLimits, signal: AbortSignal): Promise<void> {
+  let seen = changed.count
+  while (mustWait() && !signal.aborted) {
+    await changed.after(seen, signal)
+    seen = changed.count
+  }
 }
 
 function shuffled<Row>(rows: readonly Row[], random: () => number): Row[] {

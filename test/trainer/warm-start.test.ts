@@ -1,8 +1,10 @@
+import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ADAMW } from '../../daemon/engine/trainer.ts'
 import { randomStream } from '../../daemon/host/random.ts'
 import { loadModel } from '../../daemon/policy/model.ts'
+import { createWaker } from '../../daemon/rollout/waker.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { distance, layoutOf, toVector } from '../../daemon/trainer/heads/vector.ts'
 import { warmStart, workedExamples } from '../../daemon/trainer/warm-start.ts'
@@ -66,28 +68,62 @@ test('working that is too long for an answer is left out', async () => {
   expect(seen).toEqual(['<answer>0</answer>'.length])
 })
 
-test('a node that is told to stop takes no further step', async () => {
-  const [stop, encode] = [new AbortController(), () => Int32Array.of(1)]
-  let steps = 0
-  const warming = warmStart(
-    {
-      examples: workedExamples([{ task: rows, difficulty: 0 }], 1),
-      ...{ steps: 100, maxCompletionTokens: 9, optimizer: { ...ADAMW, learningRate: 1 } },
-      signal: stop.signal,
-    },
-    {
-      trainer: {
-        async train() {
-          if (++steps === 2) stop.abort(new Error('stopping'))
-          return { applied: true, loss: 0 } as never
-        },
+describe('between two steps', () => {
+  /** A warm start whose trainer calls `onStep` at each step. */
+  function warming(onStep: (step: number) => void) {
+    const [stop, changed, encode] = [new AbortController(), createWaker(), () => Int32Array.of(1)]
+    const state = { steps: 0, mustWait: false }
+    const done = warmStart(
+      {
+        examples: workedExamples([{ task: rows, difficulty: 0 }], 1),
+        ...{ steps: 3, maxCompletionTokens: 9, optimizer: { ...ADAMW, learningRate: 1 } },
+        signal: stop.signal,
       },
-      tokenizer: { encodePrompt: encode, encodeCompletion: encode },
-      random: () => 0,
-    },
-  )
-  await expect(warming).rejects.toThrow('stopping')
-  expect(steps).toBe(2)
+      {
+        trainer: {
+          async train() {
+            onStep(++state.steps)
+            return { applied: true, loss: 0 } as never
+          },
+        },
+        tokenizer: { encodePrompt: encode, encodeCompletion: encode },
+        random: () => 0,
+        limits: { changed, mustWait: () => state.mustWait },
+      },
+    )
+    return { state, stop, changed, done }
+  }
+
+  test('a node that is told to stop takes no further step', async () => {
+    const { state, stop, done } = warming((step) => step === 2 && stop.abort(new Error('stopping')))
+    await expect(done).rejects.toThrow('stopping')
+    expect(state.steps).toBe(2)
+  })
+
+  test('a node that reaches a limit waits until it may go on', async () => {
+    const { state, changed, done } = warming((step) => {
+      state.mustWait = step === 2
+    })
+    await setImmediate()
+    expect(state.steps).toBe(2)
+    changed.wake()
+    await setImmediate()
+    expect(state.steps).toBe(2)
+    state.mustWait = false
+    changed.wake()
+    await done
+    expect(state.steps).toBe(3)
+  })
+
+  test('a node that waits for a limit can be told to stop', async () => {
+    const { state, stop, done } = warming(() => {
+      state.mustWait = true
+    })
+    await setImmediate()
+    stop.abort(new Error('stopping'))
+    await expect(done).rejects.toThrow('stopping')
+    expect(state.steps).toBe(1)
+  })
 })
 
 test('a loss that is not finite ends it with what to lower', async () => {

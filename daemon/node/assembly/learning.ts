@@ -37,6 +37,7 @@ export async function openLearning(context: NodeContext, parts: Parts) {
   // Adapters of older checkpoints began with values of their own.
   const isLineageKnown = !restored?.adapter || restored.state.headLineage === policy.lineage
   const wishes: Wishes = { paused: false, stopping: false }
+  const mustWait = (): boolean => wishes.paused || limits.mustWait()
   const { now, after, random, monotonic } = machine
   const audits = await openNodeAudits(context, parts)
   const probation = await openProbation(policy, { database: started.home.database, log: started.log })
@@ -45,7 +46,7 @@ export async function openLearning(context: NodeContext, parts: Parts) {
     {
       ...{ self, policy, probation, tasks, journal, trainedOn: parts.trainedOn, phases, now, after, random },
       ...{ wake: changed.wake, swarm: () => late.swarm, joined: meta?.joined, audits },
-      mustWait: () => wishes.paused || limits.mustWait(),
+      mustWait,
       hasTeacher: hasTeacher(host),
       alarm: (message, goodAt) => late.core?.alarm(message, goodAt),
       isUnknown: (author) => late.core?.learner.isUnknown(author) ?? true,
@@ -81,7 +82,11 @@ export async function openLearning(context: NodeContext, parts: Parts) {
     (await makeWarmStart(
       { config, phase: trainingFacts(config, { tasks }), signal: context.options.signal },
       // As all nodes of the lineage: then they begin with equal weights, which audits build on.
-      { policy, tasks, phases, log, random: randomStream(0, `warm start/${policy.lineage}`) },
+      {
+        ...{ policy, tasks, phases, log, limits: { mustWait, changed, info: limits.info } },
+        tell: (message) => context.options.onProgress({ message }),
+        random: randomStream(0, `warm start/${policy.lineage}`),
+      },
     ))
   if (begun) {
     record.begin(begun)
