@@ -83,7 +83,6 @@ export const EVIDENCE: Readonly<Record<string, string>> = {
   'correction/kl_limit': `${SAME}, with disco`,
   'correction/llds': SAME,
   'selector/gdro_like': '+2.5 ± 3.5 points against all levels evenly; below a level chosen by hand',
-  'selector/vade_like': '+0.5 ± 3.9 points, not told apart (earlier model)',
   'selector/common': 'one seed',
   'hint/sage': '+3.4 ± 1.4 points (earlier model); 10 and 12 points below GRPO with a pretrained model',
   'hint/scaf_grpo': NO_GAIN,
@@ -100,8 +99,6 @@ export const EVIDENCE: Readonly<Record<string, string>> = {
   'skill/training_free_grpo': 'needs a larger model: none of 12 texts could be read',
   'control/april': '0.83 of the speed on a CPU; for devices whose step costs the same however full',
   'control/spo_chain': '−2.4 ± 3.3 points, not told apart from GRPO',
-  'control/tree_rl_like': '+1.0 ± 2.9 points, not told apart from GRPO',
-  'control/arrol_like': '−0.5 ± 3.1 points, not told apart from GRPO',
   'control/scope_like': '+0.5 ± 1.0 points without answer keys, in a short run',
 }
 
@@ -132,6 +129,9 @@ export const GONE: Readonly<Record<string, { because: string; harmless?: boolean
   'correction/ace_like': { because: NOT_BETTER },
   'correction/d3s_like': { because: NOT_BETTER },
   'correction/srpo_like': { because: NOT_BETTER },
+  'control/tree_rl_like': { because: NOT_BETTER },
+  'control/arrol_like': { because: NOT_BETTER },
+  'selector/vade_like': { because: 'it was a reconstruction, and three runs did not tell it from "uniform"' },
   'control/dars': { because: 'at equal tokens it ended 9.9 ± 4.6 points below asking all alike' },
   'control/xrpo_like': { because: 'at equal tokens it brought nothing over asking all alike' },
   'replay/selective_like': { because: 'it brought nothing; use "dots" or "r3_like"' },

@@ -2,9 +2,7 @@
 
 import type { Plugin } from '../../protocol/plugin/index.ts'
 import april from './april.ts'
-import arrolLike from './arrol-like.ts'
-import spoChain from './branches/spo-chain.ts'
-import treeRlLike from './branches/tree-rl-like.ts'
 import scopeLike from './scope-like.ts'
+import spoChain from './spo-chain.ts'
 
-export const CONTROL: readonly Plugin[] = [april, spoChain, treeRlLike, arrolLike, scopeLike]
+export const CONTROL: readonly Plugin[] = [april, spoChain, scopeLike]

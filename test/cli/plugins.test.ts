@@ -23,7 +23,7 @@ const run = (words: string[], input: unknown, home = freshHome()): Promise<Resul
   })
 
 test('list shows what comes along and what the config uses, with needs and places', async () => {
-  const home = homeWith('[rollout]\nprompts = 16\n\n[[controls]]\nuse = "vade_like"\n')
+  const home = homeWith('[rollout]\nprompts = 16\n\n[[replay]]\nuse = "dots"\n')
   const { status, stdout } = await waggle(['plugins', 'list', '--json', '--home', home])
   expect(status).toBe(0)
   const { plugins } = JSON.parse(stdout) as {
@@ -31,11 +31,9 @@ test('list shows what comes along and what the config uses, with needs and place
   }
   const of = (name: string) => plugins.find((plugin) => plugin.name === name)
   expect(of('grpo')).toMatchObject({ used: true, slots: ['estimator'] })
-  expect(of('vade_like')).toMatchObject({ used: true, needs: ['recurring'] })
+  expect(of('dots')).toMatchObject({ used: true, needs: ['recurring'] })
   expect(of('hill')?.used).toBe(false)
-  expect((await waggle(['plugins', 'list', '--home', home])).stdout).toMatch(
-    /^\* +selector +vade_like +recurring/m,
-  )
+  expect((await waggle(['plugins', 'list', '--home', home])).stdout).toMatch(/^\* +replay +dots +recurring/m)
 })
 
 test('list leads with what to try first, and list more has the others with what was measured', async () => {
@@ -55,13 +53,13 @@ test('list leads with what to try first, and list more has the others with what 
 
 test('a renamed plugin and a deleted one that did nothing still pass the check, with a notice', async () => {
   const config =
-    '[rollout]\nprompts = 16\n\n[[controls]]\nuse = "vade"\n\n[[corrections]]\nuse = "clip"\n\n[[corrections]]\nuse = "dagrpo_like"\n'
+    '[rollout]\nprompts = 16\n\n[[replay]]\nuse = "r3"\n\n[[corrections]]\nuse = "clip"\n\n[[corrections]]\nuse = "dagrpo_like"\n'
   const { status, stdout, stderr } = await waggle(['plugins', 'check', '--home', homeWith(config)])
   expect({ status, stdout }).toMatchObject({
     status: 0,
-    stdout: expect.stringContaining('selector/vade_like'),
+    stdout: expect.stringContaining('replay/r3_like'),
   })
-  expect(stderr).toContain('"vade" is now called "vade_like"')
+  expect(stderr).toContain('"r3" is now called "r3_like"')
   expect(stderr).toContain('"dagrpo_like": it is gone')
 })
 
@@ -75,14 +73,12 @@ test('check says ok, or tells every problem with its cure', async () => {
     'plugins',
     'check',
     '--home',
-    homeWith(
-      '[estimator]\nuse = "gropo"\n\n[[hints]]\nuse = "./missing.ts"\n\n[[controls]]\nuse = "vade_like"\n',
-    ),
+    homeWith('[estimator]\nuse = "gropo"\n\n[[hints]]\nuse = "./missing.ts"\n\n[[replay]]\nuse = "dots"\n'),
   ])
   expect(bad.status).toBe(4)
   expect(bad.stderr).toMatch(/estimator "gropo": there is no such plugin; the built-in ones are grpo,/)
   expect(bad.stderr).toMatch(/hint ".\/missing.ts": there is no file/)
-  expect(bad.stderr).toMatch(/selector "vade_like" needs recurring prompts.*set rollout\.prompts/)
+  expect(bad.stderr).toMatch(/replay "dots" needs recurring prompts.*set rollout\.prompts/)
 })
 
 test('a correction that misspells a column is told of it, with or without a config', async () => {
@@ -158,7 +154,7 @@ test('run calls pure hooks on data', async () => {
     }),
   ).toMatchObject({ columns: { coefficient: 0.5 }, metrics: { coefficient: 0.5 } })
   const candidates = [{ seed: 1 }, { seed: 2 }]
-  expect((await said('selector/vade_like', { hook: 'weigh', candidates })).weights).toHaveLength(2)
+  expect((await said('replay/dots', { hook: 'weigh', candidates })).weights).toHaveLength(2)
   const asks = (
     await said('selector/uniform', {
       hook: 'select',

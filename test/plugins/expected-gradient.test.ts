@@ -31,9 +31,6 @@ describe('the mean step of a policy that is right in one of five answers', () =>
       0.97,
       { want: 60, groupSize: 1, host: { controls: [{ use: 'spo_chain', interval: 1, whiten: true }] } },
     ],
-    ['tree_rl_like', 0.95, { want: 16, groupSize: 4, host: { controls: [{ use: 'tree_rl_like' }] } }],
-    // What it drops depends on how answers begin, so beginnings count otherwise than in the policy's own answers.
-    ['arrol_like', 0.8, { want: 4, groupSize: 16, host: { controls: [{ use: 'arrol_like', after: 1 }] } }],
   ])('of %s points along the policy gradient', async (_, least, options) => {
     expect(await direction(policy, 20, options)).toBeGreaterThan(least)
   })

@@ -3,7 +3,7 @@
 //
 // A node alone, with the model of three tasks and the library's rounds, learns one task until it has sampled so many
 // tokens, those for plugins included. An arm is plugins joined by +, with settings after colons: `rloo+clip:low=0.16`,
-// `arrol_like`, `dots`. Those of a kind replace the default of that kind. The first arm is what the others are compared
+// `scope_like`, `dots`. Those of a kind replace the default of that kind. The first arm is what the others are compared
 // with, seed by seed. `--lag N` learns from rollouts that are N versions old, `--set N` from N recurring prompts.
 
 import type { Engine } from '../../../daemon/engine/engine.ts'

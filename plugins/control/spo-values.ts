@@ -1,8 +1,8 @@
 // Stores the measured values of the newest groups, in a form that fits into a checkpoint.
 
 import { z } from 'zod'
-import type { Group } from '../../../protocol/train/index.ts'
-import { readState, writeState } from '../../state.ts'
+import type { Group } from '../../protocol/train/index.ts'
+import { readState, writeState } from '../state.ts'
 
 /** The positions of one rollout whose value is known, in order: token index and value. */
 export type Known = readonly (readonly [at: number, value: number])[]

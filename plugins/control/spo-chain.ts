@@ -14,13 +14,13 @@
 // It needs no groups: with rollout.group_size = 1 all tokens go into continuations. Groups are not changed, so they can
 // be shared; continuations are used only to measure values. Try it where answers have many steps and tokens are cheap
 // compared with updates: each segment costs `samples` continuations, so an update has few answers for its tokens, and
-// much noise. `tree_rl_like` also trains on its continuations.
+// much noise.
 
 import { z } from 'zod'
-import { definePlugin, type Request, type RoundView } from '../../../protocol/plugin/index.ts'
-import type { Group, Rollout } from '../../../protocol/train/index.ts'
-import { mean } from '../../estimators/shared/groups.ts'
-import { createValues, type Known } from './values.ts'
+import { definePlugin, type Request, type RoundView } from '../../protocol/plugin/index.ts'
+import type { Group, Rollout } from '../../protocol/train/index.ts'
+import { mean } from '../estimators/shared/groups.ts'
+import { createValues, type Known } from './spo-values.ts'
 
 const settings = z.strictObject({
   /** Cut points from one segment to the next. */
@@ -42,9 +42,6 @@ export default definePlugin({
   settings,
   manifest: {
     budget: ({ tokens }) => ({ tokens, stateBytes: 32 * 2 ** 20 }),
-    conflicts: [
-      { with: 'control/tree_rl_like', because: 'its values belong to groups as they were written' },
-    ],
   },
   create({ interval, samples, sure, whiten }) {
     const values = createValues()

@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import spoChain from '../../../plugins/control/branches/spo-chain.ts'
-import { treeAdvantages } from '../../../plugins/control/branches/tree.ts'
-import treeRlLike from '../../../plugins/control/branches/tree-rl-like.ts'
+import spoChain from '../../../plugins/control/spo-chain.ts'
 import type { Hooks, Request, RoundView } from '../../../protocol/plugin/index.ts'
 import { createScriptedContext } from '../../../protocol/plugin/testing/index.ts'
 import type { Group, Rollout } from '../../../protocol/train/index.ts'
@@ -110,80 +108,5 @@ describe('spo_chain', () => {
     await extend(hooks, roundOf([group]))
     await extend(hooks, roundOf([group], { asked: 1, landed: landed({ 0: 0.25 }) }))
     expect(await advantages(hooks, [group])).toEqual([[Array(6).fill(0.75), Array(6).fill(0)]])
-  })
-})
-
-describe('tree_rl_like', () => {
-  const tokens = (...ids: number[]) => Int32Array.from(ids)
-
-  it('branches each rollout at its least certain tokens, and again within what has grown', async () => {
-    const hooks = withSettings(treeRlLike, { forks: 2, branches: 3, iterations: 2 })
-    const base = groupOf([written(1, [0.1, 0.9, 0.2, 0.4]), written(0, [0.9, 0.3, 0.8, 0.7])])
-    const asked = await extend(hooks, roundOf([base]))
-    expect(asked.map(summary)).toEqual([
-      ['0:0:0:0:2', 0, 2, 3, 'train'],
-      ['0:0:0:0:3', 0, 3, 3, 'train'],
-      ['0:1:0:0:1', 1, 1, 3, 'train'],
-      ['0:1:0:0:3', 1, 3, 3, 'train'],
-    ])
-    const grown = groupOf([written(0, [1, 1, 0.05, 0.6], { prefix: 2, lossMask: Uint8Array.of(0, 0, 1, 1) })])
-    const again = await extend(hooks, roundOf([base], { asked: 1, landed: new Map([[asked[0]!.id, grown]]) }))
-    expect(again.map(summary).slice(0, 2)).toEqual([
-      ['0:0:1:1:2', 0, 2, 3, 'train'],
-      ['0:0:1:0:2', 0, 2, 3, 'train'],
-    ])
-    expect(again[0]!.prefix!.group).toBe(grown)
-    expect(await extend(hooks, roundOf([base], { asked: 2 }))).toEqual([])
-  })
-
-  it('has advantages that fit the formula', () => {
-    const leaves = [
-      { tokens: tokens(1, 2, 3), reward: 1 },
-      { tokens: tokens(1, 2, 4), reward: 0, prefix: 2 },
-      { tokens: tokens(5), reward: 0 },
-    ]
-    // Relative rewards 1, -1/2, -1/2. The first two tokens are worth 1/4 with two leaves, and are learnt in one row.
-    const [first, second, third] = treeAdvantages(leaves).map((row) => [...row])
-    const trunk = 0.5 * Math.sqrt(2)
-    expect(first).toEqual([trunk, trunk, 1.75].map((one) => expect.closeTo(one, 6)))
-    expect(second!.slice(2)).toEqual([-1.25])
-    expect(third).toEqual([-1])
-  })
-
-  it('has for two rows of the same beginning what it has for one row of both', () => {
-    const twice = treeAdvantages([
-      { tokens: tokens(1, 2), reward: 1 },
-      { tokens: tokens(1, 3), reward: 0 },
-      { tokens: tokens(4, 3), reward: 0 },
-    ])
-    const once = treeAdvantages([
-      { tokens: tokens(1, 2), reward: 1 },
-      { tokens: tokens(1, 3), reward: 0, prefix: 1 },
-      { tokens: tokens(4, 3), reward: 0 },
-    ])
-    expect(twice[0]![0]! + twice[1]![0]!).toBeCloseTo(once[0]![0]!, 6)
-  })
-
-  it('makes one group of a prompt, which counts its first chains and is told by its rollouts', async () => {
-    const hooks = withSettings(treeRlLike)
-    const base = groupOf([
-      rolloutOf(1, 2, { tokens: tokens(1, 2) }),
-      rolloutOf(0, 2, { tokens: tokens(4, 3) }),
-    ])
-    const grown = groupOf([rolloutOf(0, 2, { tokens: tokens(1, 3), prefix: 1 })], {
-      arm: 'continued',
-      origin: { plugin: 'control/tree_rl_like', request: 'x', parent: base.id },
-    })
-    const groups = await hooks.group!([base, grown], { ...VIEW, at: 'round' }, contextOf())
-    expect(groups).toHaveLength(1)
-    expect(groups[0]!.arm).toBe('base')
-    expect(groups[0]!.rollouts.map(({ arm, prefix }) => [arm, prefix])).toEqual([
-      [undefined, undefined],
-      [undefined, undefined],
-      ['continued', 1],
-    ])
-    const [rows] = await hooks.modify!([[9, 9, 9]], groups, contextOf())
-    expect(rows!.map((row) => (row as Float32Array).length)).toEqual([2, 2, 2])
-    expect(await hooks.modify!([[9, 9]], [base], contextOf())).toEqual([[9, 9]])
   })
 })
