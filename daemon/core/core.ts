@@ -3,6 +3,7 @@
 //
 // It has no loops, clocks, sockets or files. The daemon drives it with its loops; experiments drive it in rounds.
 
+import type { Evaluation } from '../../protocol/api/index.ts'
 import { type Group, hasSignal, isPlain, isShareable } from '../../protocol/train/index.ts'
 import { MAX_ROLLOUTS, MIN_ROLLOUTS } from '../../protocol/wire/index.ts'
 import type { OwnOrForeign, Pool } from '../store/pool/pool.ts'
@@ -50,7 +51,8 @@ export interface NodeCore {
    * author is known.
    */
   onForeignGroup(group: Group): boolean
-  onEvaluation(accuracy: number, prompts: number): void
+  /** False if it is of weights that a roll-back discarded: it does not count. */
+  onEvaluation(evaluation: Pick<Evaluation, 'accuracy' | 'prompts' | 'version'>): boolean
   /** Peers' weights have done harm: training goes back to an earlier checkpoint. */
   alarm(message: string, goodAt: number): void
   /** Useful groups that have not been trained on, oldest first. */
@@ -157,7 +159,11 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
       const { own, due = own } = options.settings().sizes
       return { waiting: waiting('own').length, due }
     },
-    onEvaluation: learner.evaluation,
+    onEvaluation({ accuracy, prompts, version }) {
+      if (rollBack.isThrownAway(version)) return false
+      learner.evaluation(accuracy, prompts, version)
+      return true
+    },
     ...{ alarm: learner.alarm, handleAlarms: learner.handleAlarms, testNewcomers: learner.testNewcomers },
     isThrownAway: rollBack.isThrownAway,
 

@@ -208,8 +208,7 @@ function evaluate(
       ...shared,
       onEvaluation(evaluation) {
         journal.recover('evaluation')
-        journal.evaluation(evaluation)
-        core.onEvaluation(evaluation.accuracy, evaluation.prompts)
+        if (core.onEvaluation(evaluation)) journal.evaluation(evaluation)
       },
       onError: journal.fail('evaluation'),
     },

@@ -69,8 +69,8 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       state.pending.push(...guards.ownGroup(nameOf(group.prompt), mean, policy.reference().version))
     },
 
-    evaluation(accuracy, prompts) {
-      state.pending.push(...guards.evaluation(accuracy, prompts, policy.reference().version))
+    evaluation(...seen) {
+      state.pending.push(...guards.evaluation(...seen))
     },
 
     alarm(message, goodAt) {

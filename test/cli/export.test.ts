@@ -209,10 +209,11 @@ test('checkpoints are listed with what was measured, and compared', async () => 
   const { home } = await trainedHome()
   const { stdout } = await waggle(['checkpoint', 'list', '--home', home, '--json'])
   expect(JSON.parse(stdout).checkpoints).toMatchObject([
-    { step: 9, accuracy: 0.5, bytes: expect.any(Number) },
-    { step: 5, accuracy: 0.25 },
+    { step: 9, accuracy: 0.5, evaluated: 8, bytes: expect.any(Number) },
+    { step: 5, accuracy: 0.25, evaluated: 5 },
   ])
-  expect((await waggle(['checkpoint', 'list', '--home', home])).stdout).toMatch(/STEP.*AGE.*HELD OUT/)
+  const list = (await waggle(['checkpoint', 'list', '--home', home])).stdout
+  expect(list).toMatch(/STEP.*AGE.*HELD OUT {2}AT STEP {2}.*\n.* 50\.0 % {8}8 {2}/)
   const { from, to, change, tensors } = JSON.parse(
     (await waggle(['checkpoint', 'diff', '5', '--home', home, '--json'])).stdout,
   )

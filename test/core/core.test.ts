@@ -164,3 +164,31 @@ test('groups of known peers take the place of own ones, and a busy trainer has f
   while (core.nextBatch());
   expect(core.room.most).toBe(16)
 })
+
+/** Its held-out accuracy has fallen between versions 20 and 30. */
+async function fallen() {
+  const node = await setUp()
+  node.setVersion(60)
+  const at = (version: number, accuracy: number) =>
+    node.core.onEvaluation({ accuracy, prompts: 300, version })
+  for (const [version, accuracy] of [
+    [10, 0.4],
+    [20, 0.4],
+    [30, 0.1],
+    [50, 0.1],
+  ] as const)
+    at(version, accuracy)
+  return { ...node, at }
+}
+
+test('a node goes back to the weights of the last good evaluation, however late that ended', async () => {
+  const { core, restored } = await fallen()
+  await core.handleAlarms()
+  expect(restored).toEqual([20])
+})
+
+test('an evaluation of weights that a roll-back discarded does not count', async () => {
+  const { core, at } = await fallen()
+  await core.handleAlarms()
+  expect([at(60, 0.1), at(61, 0.4)]).toEqual([false, true])
+})

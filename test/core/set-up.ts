@@ -58,6 +58,7 @@ export async function setUp({
     { database: createVolatileDatabase(), log: () => {}, isKnown: () => true },
   )
   const joined = new Set<string>()
+  const restored: number[] = []
   const core = createCore(
     {
       settings: () => ({
@@ -73,7 +74,10 @@ export async function setUp({
       isKnown: () => true,
       isTrusted: (author) => author === 'friend',
       isJoined: (author) => joined.has(author),
-      restore: async () => (isRestorable ? { step: 1 } : undefined),
+      async restore(before) {
+        restored.push(before)
+        return isRestorable ? { step: 1 } : undefined
+      },
     },
   )
   const at = (rewards: number[], seed: number, bornVersion = version): Group => ({
@@ -84,6 +88,8 @@ export async function setUp({
   return {
     core,
     joined,
+    /** The versions at or before which a checkpoint was looked for. */
+    restored,
     trained,
     pool,
     at,

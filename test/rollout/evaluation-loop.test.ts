@@ -1,9 +1,13 @@
 import { afterEach, expect, test } from 'vitest'
-import { runEvaluationLoop } from '../../daemon/rollout/evaluation/evaluation-loop.ts'
+import type { LivePolicy } from '../../daemon/policy/live-policy.ts'
+import { evaluatePolicy, runEvaluationLoop } from '../../daemon/rollout/evaluation/evaluation-loop.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { createWaker } from '../../daemon/rollout/waker.ts'
+import { TASKS } from '../../plugins/tasks/index.ts'
 import { NO_PHASES } from '../../protocol/api/index.ts'
 import { startLooped } from '../trainer/looped-node.ts'
+import { characterTokenizer } from './characters.ts'
+import { createScriptedEngine } from './scripted-engine.ts'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -51,6 +55,19 @@ test('an interval of thirty days is kept', async () => {
 
 test('a shorter interval counts within seconds', async () => {
   expect(await evaluationsWithin(100, (now) => (now < 30 ? 86_400 : 60))).toEqual([0, 60])
+})
+
+test('an evaluation is of the version that wrote its answers, not of the one that trains meanwhile', async () => {
+  const tokenizer = characterTokenizer()
+  const sampler = createScriptedEngine({ tokenizer, write: () => 'a', version: 3 })
+  const model = { tokenizer, spec: { contextLength: 1000 } }
+  const policy = { sampler, model, reference: () => ({ version: 5 }) } as unknown as LivePolicy
+  const tasks = createTaskBook(TASKS, [{ name: 'base_conversion' }])
+  const { version, step } = await evaluatePolicy(
+    { promptsPerTask: 1, maxNewTokens: 4 },
+    { policy, tasks, now: () => 0 },
+  )
+  expect([version, step]).toEqual([3, 3])
 })
 
 test('an evaluation that succeeds ends the failure of the one before', async () => {

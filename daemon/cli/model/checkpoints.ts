@@ -44,15 +44,16 @@ export function list({ paths, json, io, out }: Context): number {
   }
   if (rows.length === 0) throw noCheckpoint(paths.checkpoints)
   const isOne = all.every(({ lineage }) => lineage === all[0]!.lineage)
-  const table = rows.map(({ step, model, time, bytes: size, accuracy, path }) => [
+  const table = rows.map(({ step, model, time, bytes: size, accuracy, evaluated, path }) => [
     ...(isOne ? [] : [safeText(model, { line: true })]),
     count(step),
     duration(io.clock() - time),
     bytes(size),
     percent(accuracy),
+    count(evaluated),
     path,
   ])
-  const head = [...(isOne ? [] : ['MODEL']), 'STEP', 'AGE', 'SIZE', 'HELD OUT', 'FOLDER']
+  const head = [...(isOne ? [] : ['MODEL']), 'STEP', 'AGE', 'SIZE', 'HELD OUT', 'AT STEP', 'FOLDER']
   for (const line of tableText(head, table)) out(line)
   for (const phase of all[0]!.phases ?? [])
     out(safeText(`${stepsText(phase)}: ${trainingText(phase)}`, { line: true, limit: 1000 }))
@@ -76,13 +77,15 @@ export async function diff(context: Context): Promise<number> {
     out(JSON.stringify({ v: 1, from: sides[0], to: sides[1], change, of, tensors }))
     return 0
   }
-  const rows = sides.map(({ step, accuracy, own, foreign }) => [
+  const rows = sides.map(({ step, accuracy, evaluated, own, foreign }) => [
     count(step),
     percent(accuracy),
+    count(evaluated),
     count(own),
     count(foreign),
   ])
-  for (const line of tableText(['STEP', 'HELD OUT', 'OWN GROUPS', "PEERS' GROUPS"], rows)) out(line)
+  const head = ['STEP', 'HELD OUT', 'AT STEP', 'OWN GROUPS', "PEERS' GROUPS"]
+  for (const line of tableText(head, rows)) out(line)
   out('')
   for (const line of movementText(moved)) out(line)
   return 0
@@ -216,9 +219,10 @@ function ofStep(all: readonly CheckpointHere[], given: string | undefined): Chec
   )
 }
 
-function accuracyOf(paths: Context['paths'], one: CheckpointHere): { accuracy?: number } {
+/** The newest that was measured by then. `evaluated`: the step of those weights, which may be an earlier one. */
+function accuracyOf(paths: Context['paths'], one: CheckpointHere): { accuracy?: number; evaluated?: number } {
   const { last } = recordsOf(paths, one)
-  return last ? { accuracy: last.accuracy } : {}
+  return last ? { accuracy: last.accuracy, evaluated: last.step } : {}
 }
 
 function groupsOf(paths: Context['paths'], one: CheckpointHere): { own?: number; foreign?: number } {

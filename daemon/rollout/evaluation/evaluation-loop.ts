@@ -13,7 +13,7 @@ import {
   scorePrompts,
 } from './evaluate.ts'
 
-/** Sampled and greedy accuracy of the weights that the sampler holds when the call begins. */
+/** Sampled and greedy accuracy of the weights that the sampler holds. The version is that of the first answers. */
 export async function evaluatePolicy(
   options: EvaluateOptions,
   {
@@ -24,15 +24,24 @@ export async function evaluatePolicy(
     phases,
   }: { policy: LivePolicy; tasks: TaskBook; now: () => number } & Pick<EvaluateParts, 'compose' | 'phases'>,
 ): Promise<EvalResult & EvaluationFigures> {
-  const { version } = policy.reference()
   const { samples = 1 } = options
+  let first = Number.POSITIVE_INFINITY
+  const sampler: EvaluateParts['sampler'] = {
+    async generate(...asked) {
+      const written = await policy.sampler.generate(...asked)
+      for (const { version } of written) first = Math.min(first, version)
+      return written
+    },
+  }
   const { tokenizer, spec } = policy.model
   const scores = await scorePrompts(
     { ...options, context: spec.contextLength },
-    { sampler: policy.sampler, tokenizer, tasks, compose, phases },
+    { sampler, tokenizer, tasks, compose, phases },
   )
   const figures = figuresOf(scores, samples)
   const { overall, parts } = figures
+  // Nothing was written if each question fills the context.
+  const version = Number.isFinite(first) ? first : policy.reference().version
   return {
     time: now(),
     step: version,

@@ -17,7 +17,7 @@ const WINDOW = 64
 interface Canary {
   /** Takes the mean reward of a new own group. `version`: this node's. Says what has fallen, if something has. */
   ownGroup(task: string, reward: number, version: number): Fall | undefined
-  /** Evaluations come one after another. `version`: this node's at the end. */
+  /** Evaluations come one after another. `version`: of the weights that were evaluated. */
   evaluation(accuracy: number, prompts: number, version: number): Fall | undefined
 }
 
@@ -42,7 +42,7 @@ interface Watched {
 export function createCanary(): Canary {
   const tasks = new Map<string, Watched & { recent: Seen | undefined }>()
   const accuracies: Watched = {}
-  /** This node's version when the newest evaluation ended. */
+  /** Version of the weights of the newest evaluation. */
   let evaluated: number | undefined
 
   return {
@@ -61,7 +61,7 @@ export function createCanary(): Canary {
     evaluation(accuracy, prompts, version) {
       const right = accuracy * prompts
       const of = { ...noPairs(), count: prompts, x: right, xx: right }
-      // It tells of weights of any version since the evaluation before, and what has fallen fell before it began.
+      // What has fallen fell since the evaluation before.
       const since = evaluated ?? version
       evaluated = version
       return compare(accuracies, { of, since }, 'held-out accuracy')

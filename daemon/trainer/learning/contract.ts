@@ -126,7 +126,8 @@ export interface Learner {
   odds(): Odds
   /** Observes a new own group, with or without a signal. */
   ownGroup(group: Group): void
-  evaluation(accuracy: number, prompts: number): void
+  /** `version`: of the weights that were evaluated. */
+  evaluation(accuracy: number, prompts: number, version: number): void
   /** Peers' weights have done harm, as the watch over them says (../heads/watch.ts). */
   alarm(message: string, goodAt: number): void
   /** False for newcomers, who together get one author's share of the pool and of each draw. */
