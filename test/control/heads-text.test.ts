@@ -83,7 +83,7 @@ test('status says how many weights the limit held back, once it has', () => {
 test('status says that weights are being tried, and how far that is', () => {
   expect(
     headsText({ ...info, trial, trying: { how: 'merged', peers: ['a', 'b'], fraction: 0.409 } }),
-  ).toMatch(/MB; trying weights of 2 peers while training goes on, 40 %$/)
+  ).toMatch(/MB; trying weights of 2 peers while training goes on: 40 % of the questions answered$/)
 })
 
 test('status says why a model could not answer with the weights', () => {

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { scorePart, scorePrompts } from '../../daemon/rollout/evaluation/evaluate.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import numberSorting from '../../plugins/tasks/arithmetic/number-sorting.ts'
+import { createPhases, type PhaseInfo } from '../../protocol/api/index.ts'
 import { characterTokenizer } from './characters.ts'
 import { createScriptedEngine } from './scripted-engine.ts'
 
@@ -27,4 +28,19 @@ test('the parts together are the questions of an evaluation, with its seeds', as
   expect(asked).toHaveLength(14)
   expect(new Set(asked).size).toBe(14)
   for (const one of asked) expect(whole.has(one)).toBe(true)
+})
+
+test('a part does not say how far it is, beside the trial that says so', async () => {
+  const tokenizer = characterTokenizer()
+  const seen: PhaseInfo[] = []
+  const phases = createPhases({ now: () => 0 })
+  const write = (): string => {
+    seen.push(...phases.list(0))
+    return 'no answer'
+  }
+  const sampler = createScriptedEngine({ tokenizer, write })
+  const tasks = createTaskBook([numberSorting], [{ name: numberSorting.name, difficulty: 0 }])
+  const part = { promptsPerTask: 4, maxNewTokens: 4, index: 0, of: 2 }
+  await scorePart(part, { sampler, tokenizer, tasks, phases })
+  expect(seen[0]).toEqual({ name: 'try', seconds: 0 })
 })

@@ -114,12 +114,10 @@ export async function scorePart(
       return Array.from({ length: samples }, (_, j) => beginSequence(job!, j * all.length + number))
     }),
   )
-  const total = numbers.length * samples
-  await phases.run('try', { unit: 'answers', total }, (at) => {
-    const onDone = (answers: number, tokens: number): void => at(answers, undefined, tokens)
-    const ends = { ...room, temperature: 1, signal, onDone }
-    return writeSequences(sequences.flat(), ends, { sampler, tokenizer, compose })
-  })
+  // How far the whole is, its caller knows.
+  await phases.run('try', {}, () =>
+    writeSequences(sequences.flat(), { ...room, temperature: 1, signal }, { sampler, tokenizer, compose }),
+  )
   signal?.throwIfAborted()
   return sequences.map((answers, i) => ({
     task: all[numbers[i]!]!.task,

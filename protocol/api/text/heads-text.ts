@@ -51,9 +51,9 @@ export function weightsLimitText({ size, mostPerHour }: { size: number; mostPerH
   return `limits.weights_mb_per_hour = ${mostPerHour / 1e6} allows ${allowed} beyond the local network; ${more}`
 }
 
-/** Such as `trying weights of 2 peers while training goes on, 40 %`. */
+/** Such as `trying weights of 2 peers while training goes on: 40 % of the questions answered`. */
 export function tryingText({ peers, fraction }: Pick<HeadTrying, 'peers' | 'fraction'>): string {
-  return `trying weights of ${peersText(peers.length)} while training goes on, ${Math.floor(100 * fraction)} %`
+  return `trying weights of ${peersText(peers.length)} while training goes on: ${Math.floor(100 * fraction)} % of the questions answered`
 }
 
 /** What became of the weights of a peer that was joined. `program`: how the command is called. */

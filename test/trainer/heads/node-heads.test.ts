@@ -903,7 +903,7 @@ describe('a trial', () => {
     expect(heads.info()).toMatchObject({ trial: { how: 'caught up', isTaken: true }, peers: [{ peer: 'a' }] })
     expect(heads.info()?.trying).toBeUndefined()
     expect(state.lines).toEqual([
-      'trying weights of 1 peer while training goes on, 0 %',
+      'trying weights of 1 peer while training goes on: 0 % of the questions answered',
       expect.stringMatching(/^caught up with 1 peer/),
     ])
     expect(state.recorded).toHaveLength(1)
