@@ -1,7 +1,7 @@
 // What a client wants of an answer: a form, and tool calls. What is kept, and what is counted because it is not.
 
 import { afterEach, describe, expect, it } from 'vitest'
-import { type TestGateway, testGateway } from './gateway.ts'
+import { type Opened, type TestGateway, testGateway } from './gateway.ts'
 
 const user = (content: string) => ({ role: 'user', content })
 const tool = (name: string) => ({ type: 'function', function: { name, parameters: {} } })
@@ -253,6 +253,104 @@ describe('a tool that must be called', () => {
     const { body } = await g.chat(await g.open(), [user('hi')], { tools, tool_choice: named })
     expect(prompts[0]!.endsWith('assistant\n{"name": "go", "parameters":')).toBe(true)
     expect(body.choices[0].message.tool_calls[0].function).toEqual({ name: 'go', arguments: '{"at": 7}' })
+  })
+})
+
+describe('a forced call that the limit cuts off', () => {
+  const tools = [tool('look'), tool('go')]
+  const named = { type: 'function', function: { name: 'go' } }
+  const WRITTEN = ' {"at": 1.0, "way": "no'
+  const chat = async (rollout: Opened, more: object = {}) =>
+    (await g.chat(rollout, [user('hi')], { tools, tool_choice: named, max_tokens: 23, ...more })).body
+  const cut = () => play(`${WRITTEN}rth"}}</tool_call>`, 'done')
+
+  it('is a call with what was written of its arguments', async () => {
+    await cut()
+    const { message, finish_reason: reason } = (await chat(await g.open())).choices[0]
+    expect(message.tool_calls[0].function).toEqual({ name: 'go', arguments: WRITTEN.trim() })
+    expect([message.content, reason]).toEqual([null, 'length'])
+    expect(g.info().unkept).toBeUndefined()
+  })
+
+  it('is so in a stream', async () => {
+    await cut()
+    const events: string = await chat(await g.open(), { stream: true })
+    expect(events).toContain(`"function":${JSON.stringify({ name: 'go', arguments: WRITTEN.trim() })}`)
+    expect(events).toContain('"finish_reason":"length"')
+    expect(events).not.toMatch(/"content":"[^"]/)
+  })
+
+  it('has the name that the model wrote, if it could call any tool', async () => {
+    await play('look", "argu')
+    const { message } = (await chat(await g.open(), { tool_choice: 'required', max_tokens: 12 })).choices[0]
+    expect(message.tool_calls[0].function).toEqual({ name: 'look', arguments: '' })
+  })
+
+  it('is text if the model has named no tool', async () => {
+    await play('loo')
+    const { message } = (await chat(await g.open(), { tool_choice: 'required', max_tokens: 3 })).choices[0]
+    expect(message).toMatchObject({ content: 'loo' })
+  })
+
+  it('is text if the model wrote something else', async () => {
+    await play('I would rather not do that at all.')
+    const { message } = (await chat(await g.open())).choices[0]
+    expect(message.content).toMatch(/^I would rather not/)
+  })
+
+  it('is continued as it was sampled', async () => {
+    await cut()
+    for (const value of [1, 0]) {
+      const rollout = await g.open({ group: 'one' })
+      const { message } = (await chat(rollout)).choices[0]
+      const result = { role: 'tool', content: 'cut', tool_call_id: message.tool_calls[0].id }
+      await g.chat(rollout, [user('hi'), message, result], { tools })
+      await g.reward(rollout, value)
+    }
+    expect(g.groups[0]!.rollouts.map(({ turns }) => turns?.length)).toEqual([2, 2])
+  })
+
+  it('is an incomplete item of the responses API', async () => {
+    await cut()
+    const more = { input: 'hi', tools: [{ type: 'function', name: 'go' }], max_output_tokens: 23 }
+    const { base_url: url, api_key: key } = await g.open()
+    const choice = { type: 'function', name: 'go' }
+    const { body } = await g.post(`${url}/responses`, { ...more, tool_choice: choice }, key)
+    const item = { type: 'function_call', name: 'go', arguments: WRITTEN.trim(), status: 'incomplete' }
+    expect(body).toMatchObject({ status: 'incomplete', output: [item] })
+    expect(body.output).toHaveLength(1)
+  })
+
+  it('of free text has the text as far as it was written', async () => {
+    await play(' {"input": "one \\"two\\u00e9')
+    const custom = { type: 'custom', custom: { name: 'go' } }
+    const { message } = (await chat(await g.open(), { tools: [custom], tool_choice: custom, max_tokens: 25 }))
+      .choices[0]
+    expect(message.tool_calls[0].custom).toEqual({ name: 'go', input: 'one "two' })
+  })
+
+  describe('in the messages API', () => {
+    const ask = async (more: object = {}) => {
+      await cut()
+      const { base_url: url, api_key: key } = await g.open()
+      const asked = { messages: [user('hi')], tools: [{ name: 'go', input_schema: { type: 'object' } }] }
+      const choice = { type: 'tool', name: 'go' }
+      return (
+        await g.post(`${url}/messages`, { ...asked, tool_choice: choice, max_tokens: 23, ...more }, key)
+      ).body
+    }
+
+    it('is a block with the input as far as it was written', async () => {
+      const body = await ask()
+      const block = { type: 'tool_use', name: 'go', input: { at: 1, way: 'no' } }
+      expect(body).toMatchObject({ stop_reason: 'max_tokens', content: [block] })
+    })
+
+    it('is streamed as it was written', async () => {
+      const events: string = await ask({ stream: true })
+      expect(events).toContain(`"partial_json":${JSON.stringify(WRITTEN.trim())}`)
+      expect(events).toContain('"stop_reason":"max_tokens"')
+    })
   })
 })
 

@@ -136,11 +136,12 @@ function toolCallsOf(
   { origins }: OfferedTools,
   headOf: (index: number) => object = () => ({}),
 ): object[] {
-  return calls.map(({ id, name: shown, arguments: json }, index) => {
+  return calls.map((call, index) => {
+    const { id, name: shown, arguments: json } = call
     const { name, isCustom } = origins.get(shown) ?? { name: shown }
     const head = { ...headOf(index), id }
     return isCustom
-      ? { ...head, type: 'custom', custom: { name, input: textOfArguments(json) } }
+      ? { ...head, type: 'custom', custom: { name, input: textOfArguments(call) } }
       : { ...head, type: 'function', function: { name, arguments: json } }
   })
 }

@@ -14,13 +14,14 @@ export function messageItem(id: string, status: string, content: readonly object
 /** The client gets the call of a tool as it described the tool. */
 export function callItem(
   id: string,
-  { id: callId, name: shown, arguments: json }: ToolCall,
+  call: ToolCall,
   index: number,
   { origins }: Pick<OfferedTools, 'origins'>,
 ): object {
+  const { id: callId, name: shown, arguments: json, isCut } = call
   const { isCustom, ...names } = origins.get(shown) ?? { name: shown }
-  const rest = { status: 'completed', call_id: callId, ...names }
+  const rest = { status: isCut ? 'incomplete' : 'completed', call_id: callId, ...names }
   return isCustom
-    ? { id: `ctc_${id}_${index}`, type: 'custom_tool_call', ...rest, input: textOfArguments(json) }
+    ? { id: `ctc_${id}_${index}`, type: 'custom_tool_call', ...rest, input: textOfArguments(call) }
     : { id: `fc_${id}_${index}`, type: 'function_call', ...rest, arguments: json }
 }

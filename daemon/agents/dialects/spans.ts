@@ -66,6 +66,35 @@ function endOf(json: string, at: number): number {
   return scalar.lastIndex
 }
 
+const TOKEN = /"[^"\\]*(?:\\[\s\S][^"\\]*)*("?)|[{}[\],:]|[^\s"{}[\],:]+/g
+/** The characters of a string, up to one that is cut off. */
+const CHARACTERS = /^"(?:[^\\]|\\[^u]|\\u[0-9a-fA-F]{4})*/
+
+/**
+ * An object's text that was cut off, with its end. Keys without a value are left out, and so are numbers and words that may
+ * go on.
+ */
+export function closed(json: string): string {
+  const open: string[] = []
+  let [before, whole] = ['', '{}']
+  let end = 0
+  for (const { 0: token, 1: quote, index } of json.matchAll(TOKEN)) {
+    const isValue = before === ':' || open.at(-1) === ']'
+    before = token
+    if (quote === '')
+      return isValue
+        ? `${json.slice(0, index)}${CHARACTERS.exec(json.slice(index))![0]}"${open.toReversed().join('')}`
+        : `${json.slice(0, end)}${whole}`
+    if (token === '{' || token === '[') open.push(token === '{' ? '}' : ']')
+    else if (token === '}' || token === ']') open.pop()
+    else if (!isValue || /^[,:]/.test(token) || (quote === undefined && index + token.length === json.length))
+      continue
+    end = index + token.length
+    whole = open.toReversed().join('')
+  }
+  return `${json.slice(0, end)}${whole}`
+}
+
 /** The place of the first character from `at` on that is no white space. */
 export function afterSpace(text: string, at: number): number {
   const space = /\s*/y

@@ -14,7 +14,7 @@ export function blocksOf({ content, calls }: Answer, offered: OfferedTools): Blo
   ]
 }
 
-function toolUse({ id, name: shown, arguments: json }: ToolCall, { origins }: OfferedTools): Block {
-  const { name } = origins.get(shown) ?? { name: shown }
-  return { type: 'tool_use', id, name, input: inputOf(json) }
+function toolUse(call: ToolCall, { origins }: OfferedTools): Block {
+  const { name } = origins.get(call.name) ?? call
+  return { type: 'tool_use', id: call.id, name, input: inputOf(call) }
 }

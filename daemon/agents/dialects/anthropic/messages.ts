@@ -72,10 +72,15 @@ export function createMessages(
         yield delta({ type: 'text_delta', text })
       }
       const call = await attempt.done
-      for (const block of blocksOf(answerOf(call, tools), offered)) {
+      const answer = answerOf(call, tools)
+      const cut = answer.calls.find(({ isCut }) => isCut)
+      for (const block of blocksOf(answer, offered)) {
         if (block.type === 'tool_use') {
           yield* begin(block)
-          yield delta({ type: 'input_json_delta', partial_json: JSON.stringify(block.input) })
+          yield delta({
+            type: 'input_json_delta',
+            partial_json: cut ? cut.arguments : JSON.stringify(block.input),
+          })
         } else if (!isOpen) continue
         yield event('content_block_stop', { index })
         index += 1

@@ -62,8 +62,8 @@ export function createOllamaChat(
   }
 }
 
-function toolCall({ id, name, arguments: json }: Answer['calls'][number]): object {
-  return { id, function: { name, arguments: inputOf(json) } }
+function toolCall(call: Answer['calls'][number]): object {
+  return { id: call.id, function: { name: call.name, arguments: inputOf(call) } }
 }
 
 /**
@@ -123,6 +123,6 @@ function ownIds(
   const wanted = asked.map(({ name, values }) => textOf(name, values)).join()
   const own = calls
     .map((call) => answerOf(call, tools).calls)
-    .findLast((made) => made.map((one) => textOf(one.name, inputOf(one.arguments))).join() === wanted)
+    .findLast((made) => made.map((one) => textOf(one.name, inputOf(one))).join() === wanted)
   return own?.map(({ id }) => id)
 }

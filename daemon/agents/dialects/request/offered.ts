@@ -5,7 +5,8 @@
 import type { ChatTool } from '../../../policy/chat/template.ts'
 import { invalid } from '../../errors.ts'
 import type { Body } from '../dialect.ts'
-import { argumentsOf } from '../tools.ts'
+import { closed } from '../spans.ts'
+import { argumentsOf, type ToolCall } from '../tools.ts'
 import { objectOf } from './objects.ts'
 
 /** What a tool is to the client. */
@@ -132,19 +133,22 @@ export function textArguments(text: string): Record<string, unknown> {
   return { [TEXT]: text }
 }
 
+type Arguments = Pick<ToolCall, 'arguments' | 'isCut'>
+
 /** The free text in such a function's arguments. If the model wrote something else, all of it. */
-export function textOfArguments(json: string): string {
+export function textOfArguments({ arguments: json, isCut = false }: Arguments): string {
   try {
-    const text: unknown = (JSON.parse(json) as Record<string, unknown> | null)?.[TEXT]
-    return typeof text === 'string' ? text : json
+    const values = JSON.parse(isCut ? closed(json) : json) as Record<string, unknown> | null
+    const text = values?.[TEXT]
+    return typeof text === 'string' ? text : isCut ? '' : json
   } catch {
     return json
   }
 }
 
 /** A call's arguments for clients that expect an object, whatever the model wrote. */
-export function inputOf(json: string): unknown {
-  const values = argumentsOf(json)
+export function inputOf(call: Arguments): unknown {
+  const values = argumentsOf(call.isCut ? closed(call.arguments) : call.arguments)
   const isObject = typeof values === 'object' && values !== null && !Array.isArray(values)
-  return isObject ? values : { [TEXT]: textOfArguments(json) }
+  return isObject ? values : { [TEXT]: textOfArguments(call) }
 }
