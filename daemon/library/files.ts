@@ -1,7 +1,6 @@
 // What a model writes: checkpoints, and models for other programs.
 
 import { resolve } from 'node:path'
-import { WaggleError } from '../../protocol/errors.ts'
 import { cardBase } from '../policy/export/card-base.ts'
 import { exportModel } from '../policy/export/export-model.ts'
 import { modelCard } from '../policy/export/model-card.ts'
@@ -10,7 +9,7 @@ import type { FoundModel } from '../policy/sources/find.ts'
 import { createCheckpoints } from '../store/checkpoints/checkpoints.ts'
 import { nodeDisk as disk } from '../store/node-disk.ts'
 import { saveNode } from '../trainer/checkpoints/checkpointing.ts'
-import { checkKeys, checkText } from './arguments.ts'
+import { checkKeys, checkText, refuse } from './arguments.ts'
 import { EXPORT_TYPES, type Model } from './contract.ts'
 import type { LearningParts } from './learning.ts'
 
@@ -52,8 +51,12 @@ export function fileCalls({
       checkText('the target of an export', target)
       checkKeys('the options of export', options, { adapterOnly: true, type: true })
       const { adapterOnly = false, type = 'f32' } = options
-      if (!EXPORT_TYPES.includes(type))
-        throw new WaggleError('E_USAGE', `type has to be ${EXPORT_TYPES.join(', ')}, not ${type}`)
+      if (!EXPORT_TYPES.includes(type)) refuse(`type has to be ${EXPORT_TYPES.join(', ')}, not ${type}`)
+      if (adapterOnly && !spec.adapter)
+        refuse(
+          'all weights are trained, so there is no adapter to export',
+          'Leave adapterOnly out, or open the model with `adapter: true`.',
+        )
       const [trained, { version, lineage }] = await inTurn(async () => [
         await engine.weights(),
         policy.reference(),

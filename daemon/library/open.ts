@@ -27,6 +27,7 @@ import { restoreNode } from '../trainer/checkpoints/checkpointing.ts'
 import { checkOpen } from './arguments.ts'
 import type { Model, OpenOptions } from './contract.ts'
 import { createModel } from './model.ts'
+import { throwInWordsOfOptions } from './words.ts'
 
 /** The step that the memory plan assumes, if the context has room for it, in tokens. */
 const WORK = { prompt: 512, completion: 256 }
@@ -42,6 +43,10 @@ const now = Date.now
  */
 export async function openModel(reference: string, options: OpenOptions = {}): Promise<Model> {
   checkOpen(reference, options)
+  return open(reference, options).catch((error) => throwInWordsOfOptions(error))
+}
+
+async function open(reference: string, options: OpenOptions): Promise<Model> {
   const { adapter: wished, resume, device = 'auto', base = process.cwd() } = options
   const asked = adapterOf(wished)
   const found = await findModel(
@@ -63,6 +68,14 @@ export async function openModel(reference: string, options: OpenOptions = {}): P
     plan = planFor(found.name, { spec, tensors }, adapter)
     return plan.base
   })
+  if (saved?.newest && saved.newest.manifest.lineage !== loaded.digest)
+    throw new WaggleError(
+      'E_CHECKPOINT',
+      `the checkpoints in ${resume} belong to another model than ${reference}`,
+      {
+        hint: 'Open the model that they were saved from, or resume from another folder.',
+      },
+    )
   const restored =
     saved &&
     (await restoreNode(

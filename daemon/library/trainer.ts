@@ -17,6 +17,7 @@ import { choiceOf, type PluginUse } from './objective.ts'
 import { ownTask } from './own-task.ts'
 import { createRounds, type RoundsOptions } from './rounds.ts'
 import { checkSeed, optimizerOf } from './rows.ts'
+import { throwInWordsOfOptions } from './words.ts'
 
 /** A built-in task by name, at its usual difficulty or another one; or a task of your own. */
 export type TaskUse = string | { name: string; difficulty?: number } | Task
@@ -144,7 +145,7 @@ export async function createTrainer(model: Model, options: TrainerOptions): Prom
     onTrouble({ name, hook, message }) {
       trouble('E_PLUGIN', `plugin ${name}, hook ${hook}: ${message}`)
     },
-  }).catch(inWordsOfOptions)
+  }).catch((error) => throwInWordsOfOptions(error, { E_PLUGIN }))
 
   return {
     async round({ signal } = {}) {
@@ -223,14 +224,8 @@ function ownPlugins({ plugins = [] }: TrainerOptions): Plugin[] {
   })
 }
 
-/** A program has no config to change. */
-function inWordsOfOptions(error: unknown): never {
-  if (!(error instanceof WaggleError && error.code === 'E_PLUGIN')) throw error
-  throw new WaggleError(error.code, error.message, {
-    hint: 'Correct the plugins, or the options that createTrainer was given for them.',
-    cause: error,
-  })
-}
+/** What to do about plugins that cannot be used. */
+const E_PLUGIN = 'Correct the plugins, or the options that createTrainer was given for them.'
 
 function taskBookOf(uses: readonly TaskUse[], onTrouble: (text: string) => void): TaskBook {
   uses.forEach((use: unknown, i) => {

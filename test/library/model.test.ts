@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { expression, type Model, type Objective, objectiveOf, openModel } from '../../daemon/library/index.ts'
 
@@ -212,6 +213,36 @@ test('where not even an adapter fits, the hint names no setting of the config', 
   const refused = await openModel('default', { base: place, adapter: true }).catch((error) => error)
   vi.restoreAllMocks()
   expect(refused.hint).toMatch(/^Free memory, or open a smaller model/)
+})
+
+test.each([
+  ['nowhere', {}, 'Name one, or a model on the hub'],
+  ['nowhere.gguf', {}, '`base`'],
+  ['default', { device: 'gpu' }, 'It can be auto'],
+  ['default', { device: process.platform === 'win32' ? 'coreml' : 'dml' }, 'set device to'],
+])('opening %s with %j is refused without words of the config', async (reference, options, hint) => {
+  const refused = await openModel(reference, { base: place, ...options }).catch((error) => error)
+  expect(refused.hint).toContain(hint)
+  expect(`${refused.message} ${refused.hint}`).not.toMatch(/config(?!\.json)|engine\.|model\.path|--/)
+})
+
+test("another model's checkpoints are refused by their folder", async () => {
+  const small = await openModel('default', { threads: 1, base: place })
+  await small.save('of-default')
+  await small.close()
+  const other = fileURLToPath(new URL('../../models/three-tasks', import.meta.url))
+  await expect(openModel(other, { base: place, resume: 'of-default' })).rejects.toMatchObject({
+    message: expect.stringMatching(/^the checkpoints in of-default belong to another model than/),
+    hint: expect.stringContaining('resume from another folder'),
+  })
+})
+
+test('an adapter that there is not is refused with what to do', async () => {
+  const small = await openModel('default', { threads: 1, base: place })
+  await expect(small.export('adapter.gguf', { adapterOnly: true })).rejects.toMatchObject({
+    hint: 'Leave adapterOnly out, or open the model with `adapter: true`.',
+  })
+  await small.close()
 })
 
 test('calls that are not waited for run in the order in which they were made', async () => {

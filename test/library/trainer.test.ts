@@ -89,6 +89,22 @@ test('wrong tasks, plugins and numbers are refused with what there is', async ()
   })
 })
 
+test('plugins that do not fit are refused in words of the options', async () => {
+  const refused = (options: object) =>
+    createTrainer(model, { ...SMALL, tasks: ['basic_arithmetic'], ...options }).catch(
+      ({ message }) => message,
+    )
+  const made = await Promise.all([
+    refused({ estimator: 'spo' }),
+    refused({ corrections: ['clip', 'tis', 'tis'] }),
+  ])
+  expect(made).toEqual([
+    expect.stringMatching(/needs recurring prompts: .*: take the plugin out$/),
+    expect.stringMatching(/in the options twice/),
+  ])
+  for (const text of made) expect(text).not.toMatch(/config|rollout\./)
+})
+
 test('an estimator that fails rejects with its name and hook, or costs only its batch', async () => {
   const broken = definePlugin({
     api: 1,
