@@ -503,3 +503,26 @@ describe('keys', () => {
     expect((await screen.emulator.text()).join('\n')).toContain('Learning')
   })
 })
+
+const THREE = ['basic_arithmetic 14 %', 'base_conversion 15 %', 'fraction_simplification 36 %']
+
+test.each([
+  [80, 24],
+  [110, 32],
+  [160, 48],
+])('at %i x %i the overview shows the accuracy of each of three tasks', async (columns, rows) => {
+  const snapshot = createScriptedNode().snapshot()
+  const tasks = { basic_arithmetic: 0.14, base_conversion: 0.15, fraction_simplification: 0.36 }
+  const evaluations = snapshot.evaluations!.map((one) => ({ ...one, tasks }))
+  const { emulator } = await show({ columns, rows, snapshot: () => ({ ...snapshot, evaluations }) })
+  const text = (await emulator.text()).join('\n')
+  for (const one of THREE) expect(text).toContain(one)
+})
+
+test('what to do about a thing that needs attention is shown whole where there is room', async () => {
+  const snapshot = createScriptedNode().snapshot()
+  const training = { ...snapshot.training!, mismatchKl: 0.1 }
+  const { emulator } = await show({ columns: 110, rows: 32, snapshot: () => ({ ...snapshot, training }) })
+  const text = (await emulator.text()).join('\n')
+  expect(text).toMatch(/staleness, or *│\n.* halve the learning rate *│/)
+})

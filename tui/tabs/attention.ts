@@ -13,9 +13,15 @@ import {
 import type { View } from '../data/store.ts'
 import type { Theme } from '../screen/theme.ts'
 import { fallen } from '../widgets/judge.ts'
-import type { Row } from '../widgets/row.ts'
+import type { Piece, Row } from '../widgets/row.ts'
+import { wrapText } from '../widgets/wrap.ts'
 
-export function attentionRows(view: View, theme: Theme, height: number): Row[] {
+/** Whole texts if there is room for all of them, or else the beginning of each. */
+export function attentionRows(
+  view: View,
+  theme: Theme,
+  { width, height }: { width: number; height: number },
+): Row[] {
   const { snapshot } = view
   if (!snapshot) return ['nothing']
   const { symbols } = theme
@@ -24,20 +30,22 @@ export function attentionRows(view: View, theme: Theme, height: number): Row[] {
     const lost: Row = [['failure', `${symbols.failed} `], `no contact, see \`:status\`: ${view.lostReason}`]
     return [lost, ...notable(view, height - 1)]
   }
-  const rows: Row[] = (snapshot.alerts ?? []).map(({ time, level, message, action }) => [
-    [
-      level === 'failure' ? 'failure' : 'attention',
-      `${level === 'failure' ? symbols.failed : symbols.look} `,
+  const found: [mark: Piece, text: string][] = (snapshot.alerts ?? []).map(
+    ({ time, level, message, action }) => [
+      level === 'failure' ? ['failure', `${symbols.failed} `] : ['attention', `${symbols.look} `],
+      `${clockTime(time).slice(0, 5)} ${message}${action ? ` - ${action}` : ''}`,
     ],
-    `${clockTime(time).slice(0, 5)} ${message}${action ? ` - ${action}` : ''}`,
-  ])
-  for (const { level, text, action } of [...entropyAdvice(view), ...adviceOn(snapshot)]) {
-    const mark: Row = [
-      [level === 'attention' ? 'attention' : 'plain', level === 'attention' ? `${symbols.look} ` : '  '],
-    ]
-    rows.push([...mark, `${text} - ${typed(action)}`])
-  }
-  if (rows.length === 0 && height > 1) rows.push([['ok', `${symbols.up} `], idle(snapshot)])
+  )
+  for (const { level, text, action } of [...entropyAdvice(view), ...adviceOn(snapshot)])
+    found.push([
+      level === 'attention' ? ['attention', `${symbols.look} `] : '  ',
+      `${text} - ${typed(action)}`,
+    ])
+  if (found.length === 0 && height > 1) found.push([['ok', `${symbols.up} `], idle(snapshot)])
+  const whole = found.flatMap(([mark, text]) =>
+    wrapText(text, width - 2).map((line, i): Row => [i === 0 ? mark : '  ', line]),
+  )
+  const rows = whole.length <= height ? whole : found
   return [...rows, ...notable(view, height - rows.length)]
 }
 

@@ -36,7 +36,8 @@ export function compactOverview({ view, columns, rows, theme }: TabProps): Row[]
     `signal ${percent(r?.signalShare, 0)}  memory ${si(machine?.rssBytes, 'B')}  ckpt ${checkpoint && snapshot ? `${duration(snapshot.time - checkpoint.time)} ago` : '-'}`,
     '',
   ]
-  return [...all, ...attentionRows(view, theme, Math.max(0, rows - all.length))].slice(0, rows)
+  const room = { width: columns, height: Math.max(0, rows - all.length) }
+  return [...all, ...attentionRows(view, theme, room)].slice(0, rows)
 }
 
 /** The whole node in one row. */

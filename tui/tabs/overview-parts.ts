@@ -70,8 +70,8 @@ export function learningRows(view: View, width: number, height: number, theme: T
   const rows: Row[] = [spread(rewardRow(view, theme, width - rowWidth(heldOut) - 2), heldOut, width)]
   const greedy = heldOutPieces(view, theme, { how: 'greedy', roomy: width >= 72 })
   const below: Row[] = [spread(signalRow(view, width - rowWidth(greedy) - 2, theme), greedy, width)]
-  const tasks = taskRow(view)
-  if (tasks) below.push(tasks)
+  // Room for a chart comes first.
+  below.push(...taskRows(view, width).slice(0, height >= 10 ? 3 : 1))
   const [widest, ...narrower] = recipeTexts(view.snapshot ?? {})
   if (widest && height >= 6) below.push(firstThatFits(width, [widest, ...narrower]))
   if (view.snapshot?.agents) below.push(`agents  ${agentsText(view.snapshot.agents)}`)
@@ -143,12 +143,17 @@ function signalRow({ snapshot }: View, width: number, theme: Theme): Row {
     : `${label}${bar(share, Math.max(0, Math.min(24, width - label.length)), theme)}`
 }
 
-function taskRow({ snapshot }: View): Row | undefined {
-  const tasks = snapshot?.evaluations?.at(-1)?.tasks ?? snapshot?.training?.taskAccuracy
-  if (!tasks || Object.keys(tasks).length === 0) return undefined
-  return Object.entries(tasks)
-    .map(([task, share]) => `${task} ${percent(share, 0)}`)
-    .join('  ')
+/** As many tasks in a row as fit. */
+function taskRows({ snapshot }: View, width: number): string[] {
+  const tasks = snapshot?.evaluations?.at(-1)?.tasks ?? snapshot?.training?.taskAccuracy ?? {}
+  const rows: string[] = []
+  for (const [task, share] of Object.entries(tasks)) {
+    const fact = `${task} ${percent(share, 0)}`
+    const longer = `${rows.at(-1)}  ${fact}`
+    if (rows.length > 0 && rowWidth(longer) <= width) rows[rows.length - 1] = longer
+    else rows.push(fact)
+  }
+  return rows
 }
 
 /** Is the machine fine? */

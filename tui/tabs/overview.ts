@@ -71,7 +71,7 @@ function wide({ view, columns, rows, theme }: TabProps): Block {
     ),
     ...beside(
       box('Swarm', half, low, swarmRows(view, half - 4, low - 2, theme)),
-      box('Needs attention', other, low, attentionRows(view, theme, low - 2)),
+      box('Needs attention', other, low, attentionRows(view, theme, { width: other - 4, height: low - 2 })),
     ),
   ]
 }
@@ -100,6 +100,6 @@ function medium({ view, columns, rows, theme }: TabProps): Block {
       box('Swarm', half, swarmRows(view, half - 4, 4, theme)),
       box('Machine', other, machineRows(view, other - 4, theme)),
     ),
-    ...plainRows(attentionRows(view, theme, 2).slice(0, 2), columns, theme),
+    ...plainRows(attentionRows(view, theme, { width: columns, height: 2 }).slice(0, 2), columns, theme),
   ]
 }
