@@ -112,21 +112,23 @@ describe('reputation', () => {
     }
   })
 
-  test('a cut-off by a clock that was years ahead is over', () => {
+  /** A peer was cut off while the clock was three years ahead. */
+  const cutAhead = () => {
     const { clock, reputation } = make()
     const now = clock.time
     clock.time += 3 * 365 * 24 * 60 * MINUTE
     reputation.offend('a', 'flood')
     clock.time = now
+    return reputation
+  }
+
+  test('a cut-off by a clock that was years ahead is over', () => {
+    const reputation = cutAhead()
     expect(reputation.isCut('a')).toBe(false)
   })
 
   test('a peer that a clock years ahead cut off can be cut off again', () => {
-    const { clock, reputation } = make()
-    const now = clock.time
-    clock.time += 3 * 365 * 24 * 60 * MINUTE
-    reputation.offend('a', 'flood')
-    clock.time = now
+    const reputation = cutAhead()
     reputation.offend('a', 'flood')
     expect(reputation.isCut('a')).toBe(true)
   })

@@ -884,6 +884,22 @@ test('a trial ends without a verdict where own weights cannot answer', async () 
 })
 
 describe('a trial', () => {
+  /** One of four parts, each of which takes so long. */
+  function playLong(takeMs: number) {
+    const parts = { takeMs }
+    const played = play(
+      { a: { value: 30, own: 500 } },
+      {
+        parts: 4,
+        accuracy() {
+          played.state.now += parts.takeMs
+          return 0.4
+        },
+      },
+    )
+    return { ...played, parts }
+  }
+
   /** Tells nothing from anything, until the last part. */
   const even = () => 0.4
   /** Nor does this, but the last part tells. */
@@ -925,23 +941,12 @@ describe('a trial', () => {
   })
 
   test('takes half of the time at most, and wakes the node for its next part', async () => {
-    let takes = 500
-    const played = play(
-      { a: { value: 30, own: 500 } },
-      {
-        parts: 4,
-        accuracy() {
-          played.state.now += takes
-          return 0.4
-        },
-      },
-    )
-    const { heads, state, settle } = played
+    const { heads, state, settle, parts } = playLong(500)
     const fraction = () => heads.info()?.trying?.fraction
     await heads.exchange()
     await settle()
     expect([fraction(), state.timers.map(({ at }) => at - state.now)]).toEqual([0.25, [1000]])
-    takes = 0
+    parts.takeMs = 0
     state.now += 999
     await settle()
     expect(fraction()).toBe(0.25)
@@ -1045,21 +1050,10 @@ describe('a trial', () => {
   })
 
   test('goes on within half an hour after the machine slept in a part', async () => {
-    let takes = 8 * 3_600_000
-    const played = play(
-      { a: { value: 30, own: 500 } },
-      {
-        parts: 4,
-        accuracy() {
-          played.state.now += takes
-          return 0.4
-        },
-      },
-    )
-    const { heads, state, pass, settle } = played
+    const { heads, state, pass, settle, parts } = playLong(8 * 3_600_000)
     await heads.exchange()
     await settle()
-    takes = 0
+    parts.takeMs = 0
     expect(state.timers.map(({ at }) => at - state.now)).toEqual([30 * 60_000])
     await pass(30 * 60_000)
     expect(heads.info()?.trying?.fraction).toBeGreaterThan(0.25)
