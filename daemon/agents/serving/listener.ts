@@ -2,7 +2,7 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { HttpError, listenOn, sendJson } from '../../http/index.ts'
+import { HttpError, isSameToken, listenOn, sendJson, tokenIn } from '../../http/index.ts'
 import { busy } from '../errors.ts'
 import { errorOf } from './http.ts'
 
@@ -96,6 +96,21 @@ export async function openListener(
 
 function pathOf({ url = '/' }: IncomingMessage): string {
   return url.split('?')[0]!.replace(/^\/{2,}/, '/')
+}
+
+/** Throws 401 unless the request has the key. `prefix` is what some clients want before it. */
+export function requireKey(
+  request: IncomingMessage,
+  key: string,
+  { hint, prefix = '' }: { hint: string; prefix?: string },
+): void {
+  const given = tokenIn(request)
+  if (given === undefined) throw unauthorized('a key is required', hint)
+  if (!isSameToken(given.replace(prefix, ''), key)) throw unauthorized('unknown key', hint)
+}
+
+export function unauthorized(message: string, hint: string): HttpError {
+  return new HttpError(401, 'unauthorized', message, { hint })
 }
 
 export function requireMethod(request: IncomingMessage, wanted: 'GET' | 'POST'): void {

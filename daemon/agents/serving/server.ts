@@ -7,7 +7,7 @@ import type { Book } from '../book/book.ts'
 import type { AgentRollout } from '../book/rollout.ts'
 import type { Caller } from '../writing/caller.ts'
 import { readObject } from './http.ts'
-import { type Listener, openListener, requireMethod } from './listener.ts'
+import { type Listener, openListener, requireMethod, unauthorized } from './listener.ts'
 import type { ModelCalls } from './model-calls.ts'
 import { callsOf, openRequest, outcomeIn, rewardIn, stateOf } from './rollouts.ts'
 import type { Serving } from './serving.ts'
@@ -35,6 +35,8 @@ export interface ServerParts {
   requestId(): string
 }
 
+const KEY_HINT =
+  'Send "Authorization: Bearer …": the gateway\'s token, or the api_key of a rollout. A restart of the node ends all open rollouts.'
 /** A rollout's path: its id, and the path within it. */
 const OF_ROLLOUT = /^\/rollouts\/([\w-]{1,64})(\/.*)$/
 const ACTION = /^\/v1\/rollouts\/([\w-]{1,64})(\/calls|\/reward|\/finish)?$/
@@ -49,10 +51,10 @@ export async function openServer(
   /** The rollout that the request's key belongs to; undefined for the gateway's token. */
   const ownerOf = (request: IncomingMessage): AgentRollout | undefined => {
     const given = tokenIn(request)
-    if (given === undefined) throw unauthorized('a key is required')
+    if (given === undefined) throw unauthorized('a key is required', KEY_HINT)
     if (isSameToken(given, token)) return undefined
     const rollout = book.byKey(given)
-    if (!rollout) throw unauthorized('unknown key')
+    if (!rollout) throw unauthorized('unknown key', KEY_HINT)
     return rollout
   }
 
@@ -124,10 +126,4 @@ export async function openServer(
   )
   url = listener.url
   return listener
-}
-
-function unauthorized(message: string): HttpError {
-  return new HttpError(401, 'unauthorized', message, {
-    hint: 'Send "Authorization: Bearer …": the gateway\'s token, or the api_key of a rollout. A restart of the node ends all open rollouts.',
-  })
 }

@@ -3,14 +3,14 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ServingInfo } from '../../../protocol/api/index.ts'
-import { HttpError, isSameToken, requireMeant, sendJson, tokenIn } from '../../http/index.ts'
+import { requireMeant, sendJson } from '../../http/index.ts'
 import { feedback } from '../kept/asked.ts'
 import type { KeyName } from '../kept/conversation.ts'
 import { type Conversations, notKept } from '../kept/conversations.ts'
 import type { Keep } from '../kept/keeping.ts'
 import type { Served } from '../writing/served.ts'
 import { readObject } from './http.ts'
-import { type Listener, openListener, requireMethod } from './listener.ts'
+import { type Listener, openListener, requireKey, requireMethod } from './listener.ts'
 import type { ModelCalls } from './model-calls.ts'
 import { FEEDBACK_PATH } from './shapes.ts'
 
@@ -44,6 +44,9 @@ export interface Serving {
   close(): Promise<void>
 }
 
+const KEY_HINT =
+  'Send "Authorization: Bearer …" or "x-api-key" with the serving key: the file serve.key in the node\'s home.'
+
 export async function openServing(
   { listen, isPublic, origins, model, context }: ServingOptions,
   { key, served, modelCalls, conversations, keep, ...by }: ServingParts,
@@ -69,8 +72,7 @@ export async function openServing(
       {
         ...by,
         async answer(request, response, path) {
-          const given = tokenIn(request)
-          if (given === undefined || !isSameToken(given, known)) throw unauthorized(given)
+          requireKey(request, known, { hint: KEY_HINT })
           await answer(request, response, path, 'serve')
         },
       },
@@ -95,10 +97,4 @@ export async function openServing(
 function learning(conversations: Conversations | undefined): Pick<ServingInfo, 'learning'> {
   const learning = conversations?.info()
   return learning ? { learning } : {}
-}
-
-function unauthorized(given: string | undefined): HttpError {
-  return new HttpError(401, 'unauthorized', given === undefined ? 'a key is required' : 'unknown key', {
-    hint: 'Send "Authorization: Bearer …" or "x-api-key" with the serving key: the file serve.key in the node\'s home.',
-  })
 }

@@ -3,19 +3,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { resolve } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
-import {
-  checkBody,
-  HttpError,
-  isLoopback,
-  isSameToken,
-  parseBody,
-  readBody,
-  sendJson,
-  tokenIn,
-} from '../../http/index.ts'
+import { checkBody, HttpError, isLoopback, parseBody, readBody, sendJson } from '../../http/index.ts'
 import { invalid } from '../errors.ts'
 import { bugLog, type ServeParts } from '../serve.ts'
-import { type Listener, openListener } from '../serving/listener.ts'
+import { type Listener, openListener, requireKey } from '../serving/listener.ts'
 import { createFutures, type Futures } from './futures.ts'
 import { createRegistry } from './registry.ts'
 import { createSaved } from './saved.ts'
@@ -37,6 +28,7 @@ export interface TinkerParts extends Pick<ServeParts, 'key' | 'log' | 'now' | 'a
 
 /** The client takes only keys that begin so. */
 export const KEY_PREFIX = 'tml-'
+const KEY_HINT = `TINKER_API_KEY is ${KEY_PREFIX} and the serving key: the file serve.key in the home.`
 /** How often sessions are ended whose programs are gone. */
 const TICK_MS = 20_000
 const MAX_BYTES = 64 * 1024 * 1024
@@ -74,16 +66,7 @@ export async function openTinker(options: TinkerOptions, parts: TinkerParts): Pr
       onBug: bugLog(parts.log),
       requestId: () => parts.randomBytes(12).toString('hex'),
       async answer(request, response, path) {
-        const given = tokenIn(request)?.replace(KEY_PREFIX, '')
-        if (given === undefined || !isSameToken(given, key))
-          throw new HttpError(
-            401,
-            'unauthorized',
-            given === undefined ? 'a key is required' : 'unknown key',
-            {
-              hint: `TINKER_API_KEY is ${KEY_PREFIX} and the serving key: the file serve.key in the home.`,
-            },
-          )
+        requireKey(request, key, { hint: KEY_HINT, prefix: KEY_PREFIX })
         await answer(request, response, path, { service, futures })
       },
     },
