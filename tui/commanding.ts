@@ -4,7 +4,7 @@ import { changesNode, type Reply } from './commands.ts'
 import { narrow } from './data/inert.ts'
 import type { DeskProps, DeskState } from './desk-state.ts'
 import { TABS } from './tabs/index.ts'
-import { wrapText } from './widgets/wrap.ts'
+import { wrapLines } from './widgets/wrap.ts'
 
 interface CommandingParts {
   props(): DeskProps
@@ -33,7 +33,7 @@ export function createCommanding({ props, set, goTo, help }: CommandingParts): C
   const { replay, commands, readOnly } = props()
   let asking: { command: string; isShown: boolean } | undefined
   let history: string[] = []
-  const wrapped = (text: string) => wrapText(text, props().size.columns - 4)
+  const wrapped = (lines: readonly string[]) => wrapLines(lines, props().size.columns - 4)
 
   const run = (command: string): void => {
     set({ note: `:${command} …` })
@@ -44,7 +44,7 @@ export function createCommanding({ props, set, goTo, help }: CommandingParts): C
       // A line that fits stands at the bottom; longer output covers the body.
       if (others.length === 0 && first.length + 2 <= props().size.columns && status === 0)
         set({ note: first })
-      else set({ over: { title: `:${command}`, rows: rows.flatMap(wrapped), at: 0 } })
+      else set({ over: { title: `:${command}`, rows: wrapped(rows), at: 0 } })
     }
     props()
       .onCommand(command)
@@ -59,7 +59,7 @@ export function createCommanding({ props, set, goTo, help }: CommandingParts): C
     const fits = whole.length + 2 <= props().size.columns
     set({ note: fits ? whole : choice })
     // Too long for the bottom row, so show it in the body.
-    if (!fits) set({ over: { title: question, rows: wrapped(`waggle ${command}`), at: 0 } })
+    if (!fits) set({ over: { title: question, rows: wrapped([`waggle ${command}`]), at: 0 } })
     asking = { command, isShown: false }
   }
 

@@ -6,6 +6,7 @@ import { harmPieces, learntPieces } from '../../tui/tabs/overview-parts.ts'
 import { axisDecimal, axisPercent, bar, lineChart, sparkline } from '../../tui/widgets/chart.ts'
 import { evenly } from '../../tui/widgets/curve.ts'
 import { fitRow, rowWidth, spread } from '../../tui/widgets/row.ts'
+import { wrapLines } from '../../tui/widgets/wrap.ts'
 
 const theme = createTheme({ ascii: false, color: false, env: {} })
 const colour = createTheme({ ascii: false, color: true, env: { TERM: 'xterm-256color' } })
@@ -132,3 +133,37 @@ test.each(['helps', 'hurts', 'no difference', 'not yet known'] as const)(
     }
   },
 )
+
+test('a long text in the last column of a table stays in that column', () => {
+  const table = [
+    'NAME     STEPS  WHAT',
+    'sorting     20  a small model learns to sort',
+    'shop         9  it asks',
+  ]
+  expect(wrapLines([...table, 'Learnt by a small model; see also `recipes`.'], 40)).toEqual([
+    'NAME     STEPS  WHAT',
+    'sorting     20  a small model learns to',
+    '                sort',
+    'shop         9  it asks',
+    'Learnt by a small model; see also',
+    '`recipes`.',
+  ])
+})
+
+test('columns of a table that do not fit stand below, in line with their heads', () => {
+  const table = [
+    'NAME  STATE    IN  PEER',
+    'a     mesh      7  12D3KooWaaaaaaaa',
+    'bcd   direct  140  12D3KooWb',
+  ]
+  expect(wrapLines(table, 24)).toEqual([
+    ...['NAME  STATE    IN', '  PEER', 'a     mesh      7', '  12D3KooWaaaaaaaa'],
+    ...['bcd   direct  140', '  12D3KooWb'],
+  ])
+})
+
+test('a word without an end is broken where the line ends', () => {
+  expect(wrapLines(['a  b', `c  ${'d'.repeat(30)}`, ''], 27)).toEqual([
+    ...['a  b', `c  ${'d'.repeat(24)}`, `   ${'d'.repeat(6)}`, ''],
+  ])
+})

@@ -16,3 +16,51 @@ function wrapLine(characters: string[], width: number): string[] {
   }
   return [...rows, rest.join('')]
 }
+
+/** Least width of a last column whose texts are broken in it. */
+const COLUMN = 24
+
+/** The same for lines among which are tables: columns that do not fit stand below, and long texts stay in the last one. */
+export function wrapLines(lines: readonly string[], width: number): string[] {
+  const rows: string[] = []
+  for (let from = 0; from < lines.length; ) {
+    const head = lines[from]!
+    let gaps = [...head].map((_, at) => at).filter((at) => at > 0 && isGap(head, at))
+    let to = from + 1
+    for (; to < lines.length && lines[to] !== ''; to++) {
+      const common = gaps.filter((at) => isGap(lines[to]!, at))
+      if (common.length === 0) break
+      gaps = common
+    }
+    const starts = gaps.filter((at) => !gaps.includes(at + 1)).map((at) => at + 2)
+    rows.push(...wrapTable(lines.slice(from, to), starts, width).flat())
+    from = to
+  }
+  return rows
+}
+
+/** Two spaces, or the end of the line. */
+const isGap = (line: string, at: number): boolean => line.slice(at, at + 2).trim() === ''
+
+/** The rows of each line. `starts`: where columns begin, but for the first. */
+function wrapTable(lines: readonly string[], starts: readonly number[], width: number): string[][] {
+  const last = starts.at(-1)
+  if (last === undefined || lines.every((line) => line.length <= width))
+    return lines.map((line) => wrapText(line, width))
+  if (last <= width - COLUMN)
+    return lines.map((line) =>
+      wrapText(line.slice(last), width - last).map(
+        (row, i) => (i === 0 ? line.slice(0, last) : ' '.repeat(last)) + row,
+      ),
+    )
+  const cut = starts.findLast((start) => start <= width + 2) ?? starts[0]!
+  const below = wrapTable(
+    lines.map((line) => line.slice(cut)),
+    starts.filter((start) => start > cut).map((start) => start - cut),
+    width - 2,
+  )
+  return lines.map((line, i) => [
+    ...wrapText(line.slice(0, cut).trimEnd(), width),
+    ...below[i]!.filter((row) => row !== '').map((row) => `  ${row}`),
+  ])
+}
