@@ -7,7 +7,6 @@ import { halfBillion } from './half-billion.ts'
 import type { Recipe } from './recipe.ts'
 import { sorting } from './sorting.ts'
 import { threeTasks } from './three-tasks.ts'
-import { tooFast } from './too-fast.ts'
 
 export type { Recipe } from './recipe.ts'
 
@@ -17,7 +16,6 @@ export const RECIPES = {
   'extract-json': extractJson,
   calculator,
   shop,
-  'too-fast': tooFast,
   'half-billion': halfBillion,
 } as const satisfies Record<string, Recipe>
 
