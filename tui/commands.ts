@@ -3,7 +3,7 @@
 export interface TopCommand {
   name: string
   summary: string
-  /** Whether it changes the node: always, or only with one of these as its first argument. */
+  /** Whether it changes the node: always, or only with one of these words, of which '' is none. */
   changes: boolean | readonly string[]
   /** Possible arguments, for Tab completion; `key=` continues with a value. */
   completes?: readonly string[]
@@ -23,7 +23,9 @@ export const OWN_COMMANDS: readonly TopCommand[] = [
 ]
 
 export function changesNode(line: string, commands: readonly TopCommand[]): boolean {
-  const [name, argument] = line.trim().split(/\s+/)
+  const [name, ...given] = line.split(/\s+/).filter((word) => word !== '' && !word.startsWith('-'))
   const changes = commands.find((command) => command.name === name)?.changes ?? false
-  return typeof changes === 'boolean' ? changes : argument !== undefined && changes.includes(argument)
+  return typeof changes === 'boolean'
+    ? changes
+    : (given.length > 0 ? given : ['']).some((word) => changes.includes(word))
 }

@@ -40,7 +40,8 @@ export interface Command {
   options?: readonly Option[]
   examples?: ReadonlyArray<readonly [command: string, what: string]>
   /**
-   * Changes the running node: always, or if its first argument is one of these. `waggle top` asks for confirmation.
+   * Changes the running node: always, or with one of these words, of which '' is none. `waggle top` asks for
+   * confirmation.
    */
   changes?: true | readonly string[]
   /** Needs the terminal or does not end by itself, so `waggle top` cannot run it. */

@@ -4,6 +4,7 @@ import type { Context } from '../../daemon/cli/contract.ts'
 import { screenSettings } from '../../daemon/cli/load-config.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'
 import { runTopCommand, topCommands, wordsOf } from '../../daemon/cli/top-commands.ts'
+import { changesNode } from '../../tui/commands.ts'
 import { contextFor, freshHome, removeHomes } from './run-cli.ts'
 
 afterAll(removeHomes)
@@ -40,6 +41,20 @@ test('every command that changes the node is marked, so that the screen asks', (
   expect(steering).toEqual(
     expect.arrayContaining(['stop', 'pause', 'resume', 'leave', 'join', 'set', 'reload', 'peers']),
   )
+})
+
+test('whoever looks at checkpoints on the screen is not asked whether to go on', () => {
+  const commands = topCommands({ commands: COMMANDS, on: undefined }).map((command) => ({
+    ...{ name: command.name, summary: '', changes: command.changes ?? false },
+  }))
+  const asked = [
+    'checkpoint',
+    'checkpoint save',
+    'checkpoint restore 5',
+    'checkpoint list',
+    'checkpoint diff',
+  ]
+  expect(asked.filter((line) => changesNode(line, commands))).toEqual(asked.slice(0, 3))
 })
 
 test('a config with mistakes keeps nobody from watching: the screen has its defaults', () => {

@@ -106,6 +106,13 @@ test('a line is bounded', () => {
   expect(long).toMatchObject({ line: { before: 'x'.repeat(400) } })
 })
 
+test('a command may change the node with other words than those that only look', () => {
+  const commands = [{ name: 'checkpoint', summary: '', changes: ['', 'restore'] }]
+  const changing = ['checkpoint', 'checkpoint --json', 'checkpoint restore 5', 'checkpoint --json restore 5']
+  expect(changing.filter((line) => changesNode(line, commands))).toEqual(changing)
+  expect(['checkpoint list', 'checkpoint diff 5'].some((line) => changesNode(line, commands))).toBe(false)
+})
+
 test('what changes the node is known by its name or its first argument', () => {
   const commands = [
     { name: 'stop', summary: '', changes: true },

@@ -64,7 +64,7 @@ export const STEER: readonly Command[] = [
   {
     name: 'checkpoint',
     group: 'Steer',
-    changes: true,
+    changes: ['', 'save', 'restore'],
     summary: 'save a checkpoint now; list, compare or restore saved ones',
     details:
       'Only save needs a running node. diff shows how far the weights moved, by default between the two newest. restore needs a stopped node, and moves newer checkpoints to another folder.',
