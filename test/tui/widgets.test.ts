@@ -162,8 +162,9 @@ test('columns of a table that do not fit stand below, in line with their heads',
   ])
 })
 
-test('a word without an end is broken where the line ends', () => {
-  expect(wrapLines(['a  b', `c  ${'d'.repeat(30)}`, ''], 27)).toEqual([
-    ...['a  b', `c  ${'d'.repeat(24)}`, `   ${'d'.repeat(6)}`, ''],
+test('a path or peer ID that does not fit in its column stands below in one piece', () => {
+  const path = `/home/${'d'.repeat(24)}`
+  expect(wrapLines(['STEP  FOLDER', `  50  ${path}`, ''], 32)).toEqual([
+    ...['STEP', '  FOLDER', '  50', `  ${path}`, ''],
   ])
 })

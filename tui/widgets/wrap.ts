@@ -47,9 +47,15 @@ function wrapTable(lines: readonly string[], starts: readonly number[], width: n
   const last = starts.at(-1)
   if (last === undefined || lines.every((line) => line.length <= width))
     return lines.map((line) => wrapText(line, width))
-  if (last <= width - COLUMN)
+  const room = width - last
+  const isCut = (line: string): boolean =>
+    line
+      .slice(last)
+      .split(' ')
+      .some((word) => word.length > room)
+  if (room >= COLUMN && !lines.some(isCut))
     return lines.map((line) =>
-      wrapText(line.slice(last), width - last).map(
+      wrapText(line.slice(last), room).map(
         (row, i) => (i === 0 ? line.slice(0, last) : ' '.repeat(last)) + row,
       ),
     )
