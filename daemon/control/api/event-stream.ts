@@ -12,8 +12,9 @@ interface EventStreamOptions {
   snapshotEveryMs: number
   /** A reader that reads nothing for this long is disconnected. */
   stallMs: number
-  keepAliveMs?: number
 }
+
+const KEEP_ALIVE_MS = 15_000
 
 interface EventStreamParts {
   events: EventSource
@@ -24,7 +25,7 @@ interface EventStreamParts {
 /** Resolves when the reader is gone or `signal` aborts. */
 export async function streamEvents(
   response: ServerResponse,
-  { since, snapshotEveryMs, stallMs, keepAliveMs = 15_000 }: EventStreamOptions,
+  { since, snapshotEveryMs, stallMs }: EventStreamOptions,
   { events, snapshot, clock, signal }: EventStreamParts & { signal: AbortSignal },
 ): Promise<void> {
   let wake = () => {}
@@ -45,7 +46,7 @@ export async function streamEvents(
 
   let last = since
   let nextSnapshot = 0
-  let nextKeepAlive = clock() + keepAliveMs
+  let nextKeepAlive = clock() + KEEP_ALIVE_MS
   try {
     while (!gone.signal.aborted) {
       const { events: fresh, gap } = events.since(last)
@@ -62,7 +63,7 @@ export async function streamEvents(
         await write(frame({ v: 1, id: 0, time: clock(), type: 'snapshot', snapshot: snapshot() }))
       }
       if (clock() >= nextKeepAlive) {
-        nextKeepAlive = clock() + keepAliveMs
+        nextKeepAlive = clock() + KEEP_ALIVE_MS
         await write(': alive\n\n')
       }
       if (events.last !== last || gone.signal.aborted) continue

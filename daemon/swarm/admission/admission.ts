@@ -34,10 +34,6 @@ interface AdmissionOptions {
   self: string
   /** Names of the prompt presentations (arms) that this node can reproduce. */
   arms: readonly string[]
-  /** In ms; older groups are refused. Default: 30 minutes, several times what max_staleness allows in practice. */
-  maxAgeMs?: number
-  /** Tolerated clock skew of other nodes, in ms, so that a node whose clock is an hour off is not penalised. */
-  maxSkewMs?: number
   /** Forward groups of tasks that this node does not have, as a relay does. Default false. */
   carry?: boolean
   /** See seen.ts. Simulations of a thousand nodes use smaller filters. */
@@ -82,6 +78,10 @@ type Screening =
   | { refused: Reason; task?: string; author?: string }
 
 const HOUR_MS = 3_600_000
+/** Older groups are refused: several times what max_staleness allows in practice. */
+const MAX_AGE_MS = HOUR_MS / 2
+/** Tolerated clock skew of other nodes, so that a node whose clock is an hour off is not penalised. */
+const MAX_SKEW_MS = 1.1 * HOUR_MS
 /** A peer whose groups have been good for half an hour has the weight of this many newcomers. */
 const MAX_TRUST = 16
 const TRUST_MS = 120_000
@@ -133,14 +133,13 @@ export class Admission {
 
   constructor(options: AdmissionOptions, parts: AdmissionParts) {
     this.options = {
-      ...{ maxAgeMs: HOUR_MS / 2, maxSkewMs: 1.1 * HOUR_MS, carry: false },
-      ...{ filterEntries: undefined, ...options },
+      ...{ carry: false, filterEntries: undefined, ...options },
     }
     this.parts = parts
     this.seenContent = parts.seenContent ?? new SeenContent({}, parts)
     this.startedAt = parts.clock.now()
-    const { maxAgeMs, maxSkewMs, filterEntries } = this.options
-    this.letIn = new LongMemory({ forMs: maxAgeMs + 2 * maxSkewMs, entries: filterEntries }, parts)
+    const { filterEntries } = this.options
+    this.letIn = new LongMemory({ forMs: MAX_AGE_MS + 2 * MAX_SKEW_MS, entries: filterEntries }, parts)
     this.authors = new Quota({ rate: AUTHOR }, parts)
     this.fetchedAuthors = new Quota({ rate: FETCHED_AUTHOR }, parts)
     this.shares = new FairShare({ perSecond: 200, burstSeconds: 2, spare: 768 }, parts)
@@ -257,7 +256,7 @@ export class Admission {
    */
   private isImpostor(said: SharedGroup | Announcement): boolean {
     const age = this.parts.clock.now() - said.createdAt
-    if (said.createdAt < this.startedAt || age > this.options.maxAgeMs) return false
+    if (said.createdAt < this.startedAt || age > MAX_AGE_MS) return false
     // An earlier run may have written a future date, before the clock was corrected.
     if (!('rollouts' in said)) return age >= 0
     const texts = said.rollouts.map(({ text }) => text)
@@ -303,9 +302,8 @@ export class Admission {
   }
 
   private wrongAge({ createdAt }: { createdAt: number }): 'stale' | 'future' | undefined {
-    const { maxAgeMs, maxSkewMs } = this.options
     const age = this.parts.clock.now() - createdAt
-    return age > maxAgeMs + maxSkewMs ? 'stale' : age < -maxSkewMs ? 'future' : undefined
+    return age > MAX_AGE_MS + MAX_SKEW_MS ? 'stale' : age < -MAX_SKEW_MS ? 'future' : undefined
   }
 
   private refuse(reason: Reason, peer: string, task?: string, author?: string): Screening {

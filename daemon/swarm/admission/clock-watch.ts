@@ -3,7 +3,7 @@
 
 import type { Clock } from '../types.ts'
 
-/** Far less than the skew at which groups are refused; see maxSkewMs in admission.ts. */
+/** Far less than the skew at which groups are refused; see MAX_SKEW_MS in admission.ts. */
 const OFF_MS = 20 * 60_000
 const REMEMBER_MS = 10 * 60_000
 const AUTHORS = 64

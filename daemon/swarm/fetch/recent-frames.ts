@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { MAX_LISTED } from '../../../protocol/wire/index.ts'
 import type { Clock } from '../types.ts'
 
-/** The maximum age that admission accepts: see maxAgeMs there. */
+/** The maximum age that admission accepts: see MAX_AGE_MS there. */
 export const KEEP_MS = 30 * 60_000
 const MAX_BYTES = 64 << 20
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { fuzzGguf } from './fuzz.ts'
 
-// scripts/bench/models/gguf-fuzz.ts runs 100,000.
+// scripts/bench/models/fuzz.ts --gguf runs 100,000.
 // About 2 s of computing, which a machine that does other things as well may take minutes for.
 test('six hundred damaged GGUF files load or give one clear error each, within the size of the file', async () => {
   const { loaded, refused, messages } = await fuzzGguf(

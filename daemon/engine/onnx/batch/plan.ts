@@ -1,6 +1,6 @@
 // Cuts a batch of sequences into micro-batches.
 //
-// Sequences with the same conditioning share its prefix and form units of at most `maxRows` rows. Units are sorted by
+// Sequences with the same conditioning share its prefix and form units of at most 16 rows. Units are sorted by
 // rows and length. A micro-batch takes units as long as its tokens stay within the budget. Only attention sees padding
 // (`packing.ts`); a limit on slots keeps padding small if lengths differ a lot. A micro-batch may have any size,
 // because graphs are compiled for all sizes.
@@ -21,7 +21,6 @@ export interface MicroBatch {
 interface PlanOptions {
   /** Most tokens of a micro-batch. A single row with its prefix may have more. */
   tokens: number
-  maxRows?: number
 }
 
 interface Unit {
@@ -31,13 +30,12 @@ interface Unit {
   members: number[]
 }
 
+/** Most rows of a unit. */
+const MAX_ROWS = 16
 /** Most attention slots per token of the budget. */
 const SLOTS_PER_TOKEN = 2
 
-export function plan(
-  sequences: readonly PlannedSequence[],
-  { tokens, maxRows = 16 }: PlanOptions,
-): MicroBatch[] {
+export function plan(sequences: readonly PlannedSequence[], { tokens }: PlanOptions): MicroBatch[] {
   const units: Unit[] = []
   for (const members of groupByConditioning(sequences)) {
     const length = (i: number): number => sequences[i]!.completion.length
@@ -45,7 +43,7 @@ export function plan(
     const prefix = sequences[members[0]!]!.conditioning.length - 1
     // Rows that share a prefix stay together as far as the budget allows. A single row may exceed it.
     const fit = Math.floor((tokens - prefix) / length(members.at(-1)!))
-    for (const part of parts(members, Math.max(1, Math.min(maxRows, fit)))) {
+    for (const part of parts(members, Math.max(1, Math.min(MAX_ROWS, fit)))) {
       const segmentTokens = part.reduce((sum, i) => sum + length(i), 0)
       units.push({ prefix, segment: length(part.at(-1)!), segmentTokens, members: part })
     }

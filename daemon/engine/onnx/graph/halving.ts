@@ -3,7 +3,7 @@
 // the residual stream and all sums except those inside a product keep their 24 bits. Values that the forward pass has
 // already rounded for a product are reused in float16 by the backward pass.
 
-import type { Lowering } from './lowering.ts'
+import { type Lowering, node } from './lowering.ts'
 import type { NodeProto, TensorProto } from './proto.ts'
 
 const FLOAT = 1
@@ -67,13 +67,4 @@ const AXIS: TensorProto = {
   elementType: INT64,
   shape: [1],
   raw: new Uint8Array(BigInt64Array.of(0n).buffer),
-}
-
-function node(
-  op: string,
-  inputs: string[],
-  output: string,
-  attributes: NodeProto['attributes'] = {},
-): NodeProto {
-  return { op, domain: '', inputs, outputs: [output], attributes }
 }

@@ -70,7 +70,7 @@ function constant(name: string, elementType: number, values: Float32Array | BigI
   return { name, elementType, shape: [values.length], raw: new Uint8Array(values.buffer as ArrayBuffer) }
 }
 
-function node(
+export function node(
   op: string,
   inputs: string[],
   output: string,
