@@ -168,3 +168,10 @@ test('a path or peer ID that does not fit in its column stands below in one piec
     ...['STEP', '  FOLDER', '  50', `  ${path}`, ''],
   ])
 })
+
+test('one line that is too long does not break the others', () => {
+  const long = `home    /${'d'.repeat(24)}`
+  expect(wrapLines(['node    24.21.0', long, 'memory  16.8 GB'], 30)).toEqual([
+    ...['node    24.21.0', 'home', `  /${'d'.repeat(24)}`, 'memory  16.8 GB'],
+  ])
+})

@@ -45,8 +45,8 @@ const isGap = (line: string, at: number): boolean => line.slice(at, at + 2).trim
 /** The rows of each line. `starts`: where columns begin, but for the first. */
 function wrapTable(lines: readonly string[], starts: readonly number[], width: number): string[][] {
   const last = starts.at(-1)
-  if (last === undefined || lines.every((line) => line.length <= width))
-    return lines.map((line) => wrapText(line, width))
+  const long = lines.filter((line) => line.length > width).length
+  if (last === undefined || long === 0) return lines.map((line) => wrapText(line, width))
   const room = width - last
   const isCut = (line: string): boolean =>
     line
@@ -59,6 +59,8 @@ function wrapTable(lines: readonly string[], starts: readonly number[], width: n
         (row, i) => (i === 0 ? line.slice(0, last) : ' '.repeat(last)) + row,
       ),
     )
+  // A table is broken as a whole, and a single line by itself.
+  if (2 * long < lines.length) return lines.flatMap((line) => wrapTable([line], starts, width))
   const cut = starts.findLast((start) => start <= width + 2) ?? starts[0]!
   const below = wrapTable(
     lines.map((line) => line.slice(cut)),
