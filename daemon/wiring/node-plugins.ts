@@ -7,13 +7,13 @@ import type { Config } from '../config/schema.ts'
 import type { AdapterSpec } from '../engine/decoder.ts'
 import type { Engine, TrainRequest } from '../engine/engine.ts'
 import { createPluginHost, type PluginHost, type PluginHostParts } from '../host/host.ts'
-import { createPluginFiles } from '../host/plugin-files.ts'
 import { randomStream } from '../host/random.ts'
 import { initialAdapter } from '../policy/adapter.ts'
 import { roleMemory, withAdapter } from '../policy/memory-plan/index.ts'
 import { loadModel, type Model, type StoredModel } from '../policy/model.ts'
 import { nodeDisk as disk } from '../store/node-disk.ts'
 import { openRole, type Role, type RoleState } from '../trainer/roles.ts'
+import { guardedFiles } from './guarded.ts'
 import { hostOptions } from './plugin-config.ts'
 
 export function openHost(
@@ -25,7 +25,7 @@ export function openHost(
   }: { config: Config; seed: number; tasks: readonly Task[]; paths: { config: string; plugins: string } },
   parts: Omit<PluginHostParts, 'importPlugin'> & { builtIn: readonly Plugin[] },
 ): Promise<PluginHost> {
-  const files = createPluginFiles({ base: dirname(paths.config), plugins: paths.plugins })
+  const files = guardedFiles({ base: dirname(paths.config), plugins: paths.plugins })
   return createPluginHost({ ...hostOptions(config, tasks), seed }, { ...parts, ...files })
 }
 

@@ -6,7 +6,6 @@ import type { Paths } from '../../config/paths.ts'
 import type { Config } from '../../config/schema.ts'
 import { createEngines } from '../../engine/select.ts'
 import { createPluginHost } from '../../host/host.ts'
-import { createPluginFiles } from '../../host/plugin-files.ts'
 import type { LivePolicy } from '../../policy/live-policy.ts'
 import type { Log } from '../../store/log.ts'
 import type { AuditParts } from '../../trainer/audit/audit.ts'
@@ -14,6 +13,7 @@ import type { AuditBudget } from '../../trainer/audit/budget.ts'
 import { recomputeStep } from '../../trainer/audit/recompute.ts'
 import { layoutOf } from '../../trainer/heads/vector.ts'
 import { PLUGINS } from '../../wiring/built-in.ts'
+import { guardedFiles } from '../../wiring/guarded.ts'
 import { hostOptions } from '../../wiring/plugin-config.ts'
 import type { Models } from '../policy/models.ts'
 
@@ -49,7 +49,7 @@ export function recomputer(
 ): AuditParts['recompute'] {
   const openPlugins = () => {
     const { estimator, corrections } = hostOptions(settings(), known)
-    const files = createPluginFiles({ base: dirname(paths.config), plugins: paths.plugins })
+    const files = guardedFiles({ base: dirname(paths.config), plugins: paths.plugins })
     return createPluginHost(
       { ...{ estimator, corrections }, selector: { use: 'uniform' }, seed: 0 },
       { ...files, builtIn: PLUGINS, now: monotonic, sleep, log, onTrouble() {} },
