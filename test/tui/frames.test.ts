@@ -526,3 +526,16 @@ test('what to do about a thing that needs attention is shown whole where there i
   const text = (await emulator.text()).join('\n')
   expect(text).toMatch(/staleness, or *│\n.* halve the learning rate *│/)
 })
+
+test.each([
+  [80, 24],
+  [110, 32],
+])('at %i x %i a group is shown with its level and every method', async (columns, rows) => {
+  const screen = await show({ columns, rows })
+  await screen.press('3')
+  const text = (await screen.emulator.text()).join('\n')
+  expect(text).toMatch(/ level \d/)
+  const { plugins = [] } = createScriptedNode().snapshot()
+  for (const { kind, name } of plugins)
+    if (kind === 'estimator' || kind === 'correction') expect(text).toContain(name)
+})

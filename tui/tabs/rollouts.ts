@@ -14,7 +14,7 @@ import type { View } from '../data/store.ts'
 import { filterNote, filterOf } from '../filter.ts'
 import type { Theme } from '../screen/theme.ts'
 import { type Block, beside, panel } from '../widgets/panel.ts'
-import type { Piece, Row } from '../widgets/row.ts'
+import { firstThatFits, type Piece, type Row } from '../widgets/row.ts'
 import { type Column, orderNote, sorted, type TableOptions, tableHit, tableRows } from '../widgets/table.ts'
 import { wrapText } from '../widgets/wrap.ts'
 import { emptyText } from './overview-parts.ts'
@@ -182,8 +182,10 @@ function groupRows(group: GroupView, view: View, ui: TabUi, width: number, theme
   const samples = group.samples ?? []
   const at = samples.length > 0 ? ui.inner % samples.length : 0
   const sample = samples[at]
+  const author = group.origin === 'own' ? 'this node' : group.authorName
+  const made = `v${count(group.version)}  level ${group.difficulty}${group.arm === 'base' ? '' : `  ${group.arm}`}`
   const rows: Row[] = [
-    `${clockTime(group.time)}  by ${group.origin === 'own' ? 'this node' : group.authorName}  policy v${count(group.version)}  level ${group.difficulty}${group.arm === 'base' ? '' : `  ${group.arm}`}`,
+    firstThatFits(width, [`${clockTime(group.time)}  by ${author}  policy ${made}`, `by ${author}  ${made}`]),
     [
       'rewards ',
       ...group.rewards.map(
@@ -200,7 +202,10 @@ function groupRows(group: GroupView, view: View, ui: TabUi, width: number, theme
     ({ kind }) => kind === 'estimator' || kind === 'correction',
   )
   if (sample && methods.length > 0)
-    rows.push('', `methods  ${methods.map(({ kind, name }) => `${name} (${kind})`).join('  ')}`)
+    rows.push(
+      '',
+      ...wrapText(`methods  ${methods.map(({ kind, name }) => `${name} (${kind})`).join('  ')}`, width),
+    )
   return rows
 }
 
