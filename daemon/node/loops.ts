@@ -3,6 +3,7 @@
 
 import type { Phases } from '../../protocol/api/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
+import { RECIPES } from '../config/recipes/index.ts'
 import type { Config } from '../config/schema.ts'
 import type { Journal } from '../control/journal/journal.ts'
 import type { NodeCore } from '../core/core.ts'
@@ -199,8 +200,9 @@ function evaluate(
   return runEvaluationLoop(
     {
       settings() {
-        const { every_seconds, prompts_per_task } = settings().eval
-        return { everySeconds: every_seconds, promptsPerTask: prompts_per_task }
+        const { eval: evaluation, recipe } = settings()
+        const looks = recipe === undefined ? [] : RECIPES[recipe].looks.map(({ step }) => step)
+        return { everySeconds: evaluation.every_seconds, promptsPerTask: evaluation.prompts_per_task, looks }
       },
       maxNewTokens: settings().model.max_completion_tokens,
     },

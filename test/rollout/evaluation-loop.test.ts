@@ -14,20 +14,27 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-/** Runs the loop for as long as its clock stays below `seconds`; gives the times of its evaluations, in seconds. */
-async function evaluationsWithin(seconds: number, everySeconds: (now: number) => number): Promise<number[]> {
+/**
+ * Runs the loop for as long as its clock stays below `seconds`; gives the times of its evaluations, in seconds. The
+ * policy makes a step each ten seconds.
+ */
+async function evaluationsWithin(
+  seconds: number,
+  everySeconds: (now: number) => number,
+  looks: readonly number[] = [],
+): Promise<number[]> {
   const at: number[] = []
   const end = new AbortController()
   let now = 0
   await runEvaluationLoop(
     {
-      settings: () => ({ everySeconds: everySeconds(now), promptsPerTask: 1 }),
+      settings: () => ({ everySeconds: everySeconds(now), promptsPerTask: 1, looks }),
       maxNewTokens: 8,
     },
     {
       // Without a task, each evaluation fails at once.
       ...{
-        policy: { reference: () => ({ version: 0 }), model: { spec: {} } } as never,
+        policy: { reference: () => ({ version: Math.floor(now / 10) }), model: { spec: {} } } as never,
         tasks: createTaskBook([], []),
       },
       ...{
@@ -55,6 +62,14 @@ test('an interval of thirty days is kept', async () => {
 
 test('a shorter interval counts within seconds', async () => {
   expect(await evaluationsWithin(100, (now) => (now < 30 ? 86_400 : 60))).toEqual([0, 60])
+})
+
+test('a run is evaluated at the steps at which the runs of its recipe were', async () => {
+  expect(await evaluationsWithin(1000, () => 86_400, [0, 20, 40])).toEqual([0, 200, 400])
+})
+
+test('a run that goes on after the looks of its recipe is not evaluated for them', async () => {
+  expect(await evaluationsWithin(1000, () => 86_400, [0])).toEqual([0])
 })
 
 test('an evaluation is of the version that wrote its answers, not of the one that trains meanwhile', async () => {

@@ -1,5 +1,5 @@
-// Evaluates the policy at the start and then at fixed intervals, counted from the end of the previous
-// evaluation.
+// Evaluates the policy at the start and then at fixed intervals, counted from the end of the previous evaluation. If a
+// recipe has looks, also as soon as the run is that far, so that it can be compared.
 
 import type { EvalResult, Evaluation, Phases } from '../../../protocol/api/index.ts'
 import type { LivePolicy } from '../../policy/live-policy.ts'
@@ -79,11 +79,17 @@ interface EvaluationLoopParts {
   onError(error: unknown): void
 }
 
-/** Longest time until a changed interval is noticed. */
-const LOOK_SECONDS = 10
+/** `looks`: steps at which recorded runs of the recipe were evaluated. */
+interface EvaluationLoopOptions {
+  settings(): { everySeconds: number; promptsPerTask: number; looks: readonly number[] }
+  maxNewTokens: number
+}
+
+/** Longest time until a changed interval or the step of a look is noticed. */
+const POLL_SECONDS = 2
 
 export async function runEvaluationLoop(
-  options: { settings(): { everySeconds: number; promptsPerTask: number }; maxNewTokens: number },
+  options: EvaluationLoopOptions,
   parts: EvaluationLoopParts,
   signal: AbortSignal,
 ): Promise<void> {
@@ -94,6 +100,7 @@ export async function runEvaluationLoop(
       continue
     }
     const { promptsPerTask } = options.settings()
+    const { version } = parts.policy.reference()
     try {
       const {
         parts: _parts,
@@ -105,10 +112,13 @@ export async function runEvaluationLoop(
       if (signal.aborted) return
       parts.onError(error)
     }
-    // In short waits, because the interval may change meanwhile.
-    const leftAfter = (waited: number): number => options.settings().everySeconds - waited
-    for (let waited = 0; leftAfter(waited) > 0 && !signal.aborted; waited += LOOK_SECONDS) {
-      const left = Math.min(LOOK_SECONDS, leftAfter(waited))
+    const leftAfter = (waited: number): number => {
+      const { everySeconds, looks } = options.settings()
+      const now = parts.policy.reference().version
+      return looks.some((step) => version < step && step <= now) ? 0 : everySeconds - waited
+    }
+    for (let waited = 0; leftAfter(waited) > 0 && !signal.aborted; waited += POLL_SECONDS) {
+      const left = Math.min(POLL_SECONDS, leftAfter(waited))
       await parts.sleep(left * 1000, signal).catch(() => {})
     }
   }
