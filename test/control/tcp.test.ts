@@ -140,3 +140,11 @@ test('a port in use, or a token that is too short, is one clear message, and lea
   })
   await start(undefined)
 })
+
+test('where nothing answers at an address, nobody is told to start a node here', async () => {
+  const { port } = (await start(tcp())).tcp!
+  await server!.close()
+  await expect(createClient({ host: '127.0.0.1', port, token: undefined }).health()).rejects.toMatchObject({
+    ...{ code: 'E_NOT_RUNNING', hint: expect.stringContaining('control.listen') },
+  })
+})

@@ -135,7 +135,10 @@ function unreachable(endpoint: Endpoint, cause: NodeJS.ErrnoException): WaggleEr
     case 'ENOENT':
     case 'ECONNREFUSED':
       return new WaggleError('E_NOT_RUNNING', `no daemon is running (nothing answers on ${where})`, {
-        hint: 'Start one with `waggle up`; it answers some seconds later. If it uses another --home, give the same --home here.',
+        hint:
+          'socket' in endpoint
+            ? 'Start one with `waggle up`; it answers some seconds later. If it uses another --home, give the same --home here.'
+            : 'The other node has ended, or does not listen there: `waggle config show` on its machine tells its control.listen.',
         cause,
       })
     case 'EACCES':
