@@ -4,6 +4,5 @@ import type { Plugin } from '../../protocol/plugin/index.ts'
 import dots from './dots.ts'
 import lessons from './lessons.ts'
 import r3Like from './r3-like.ts'
-import rescue from './rescue.ts'
 
-export const REPLAY: readonly Plugin[] = [r3Like, dots, rescue, lessons]
+export const REPLAY: readonly Plugin[] = [r3Like, dots, lessons]

@@ -10,7 +10,7 @@ import { rowsByAuthor } from '../../daemon/trainer/rows.ts'
 import { update } from '../../daemon/trainer/update.ts'
 import clip from '../../plugins/corrections/losses/clip.ts'
 import tis from '../../plugins/corrections/tis.ts'
-import rescue from '../../plugins/replay/rescue.ts'
+import { column, mul, neg } from '../../protocol/plugin/expression/expression.ts'
 import { withSettings } from '../../protocol/plugin/testing/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { randomWeights, SPEC } from '../engine/model.ts'
@@ -21,11 +21,17 @@ import { UPDATE } from './update-options.ts'
 const objective = assembleObjective([
   { name: 'clip', correction: withSettings(clip).correct!() },
   { name: 'tis', correction: withSettings(tis).correct!() },
-  { name: 'rescue', correction: withSettings(rescue).correct!() },
+  {
+    name: 'lender',
+    correction: {
+      columns: { borrowed: 0 },
+      instead: { where: column('lender.borrowed'), loss: neg(mul(column('advantage'), column('logprob'))) },
+    },
+  },
 ])
 
 /** An own group whose last rollout is a peer's. */
-function rescued(seed: number): Group {
+function lent(seed: number): Group {
   const made = group([0, 0, 0, 1], { seed })
   return {
     ...made,
@@ -39,7 +45,7 @@ const borrowed = [[0, 0, 0, 1]]
 async function step(groups: Group[], advantages: number[][]) {
   const core = createCore({ threads: 1, now: () => 0 })
   await core.open({ spec: SPEC, weights: randomWeights(SPEC, 1, 0.3) })
-  const columns = { 'rescue.borrowed': borrowed }
+  const columns = { 'lender.borrowed': borrowed }
   const report = await update(
     groups,
     advantages,
@@ -50,7 +56,7 @@ async function step(groups: Group[], advantages: number[][]) {
 }
 
 test('a borrowed rollout is a row of the own part, foreign and of unknown sampler', () => {
-  const { own, foreign } = rowsByAuthor([rescued(1)], [[-0.5, -0.5, -0.5, 1.5]], UPDATE)
+  const { own, foreign } = rowsByAuthor([lent(1)], [[-0.5, -0.5, -0.5, 1.5]], UPDATE)
   expect(foreign).toEqual([])
   expect(own[0]!.map((row) => [row.borrowed, row.columns.foreign, row.columns.known])).toEqual([
     [undefined, 0, 1],
@@ -62,8 +68,8 @@ test('a borrowed rollout is a row of the own part, foreign and of unknown sample
 
 test('it changes the step, and the report stays that of the own rows', async () => {
   const [with_, without] = [
-    await step([rescued(1)], [[-0.5, -0.5, -0.5, 1.5]]),
-    await step([rescued(1)], [[-0.5, -0.5, -0.5, 0]]),
+    await step([lent(1)], [[-0.5, -0.5, -0.5, 1.5]]),
+    await step([lent(1)], [[-0.5, -0.5, -0.5, 0]]),
   ]
   expect(with_.weights).not.toEqual(without.weights)
   expect(with_.report.parts.map(({ author }) => author)).toEqual([undefined])
@@ -72,7 +78,7 @@ test('it changes the step, and the report stays that of the own rows', async () 
 })
 
 test('its gradient is at most as long as the own one, whatever its advantage', async () => {
-  const own = (await step([rescued(1)], [[-0.5, -0.5, -0.5, 0]])).report.gradientNorm
-  const huge = (await step([rescued(1)], [[-0.5, -0.5, -0.5, 10]])).report.gradientNorm
+  const own = (await step([lent(1)], [[-0.5, -0.5, -0.5, 0]])).report.gradientNorm
+  const huge = (await step([lent(1)], [[-0.5, -0.5, -0.5, 10]])).report.gradientNorm
   expect(huge).toBeLessThanOrEqual(2 * own * 1.0001)
 })

@@ -13,7 +13,7 @@ export const STATE_VERSION = 2
 
 const count = z.number().int().nonnegative()
 const text = z.string()
-export const turnSchema = z.strictObject({
+const turnSchema = z.strictObject({
   state: text,
   observation: text,
   start: count,
