@@ -35,7 +35,6 @@ export const anyRollout: fc.Arbitrary<Rollout> = fc.record(
     arm: name,
     replayed: fc.nat(),
     prefix: fc.nat(),
-    taught: fc.boolean(),
     lossMask: fc.uint8Array({ maxLength: 30 }),
     turns: fc.array(
       fc.record(
@@ -81,7 +80,6 @@ export const anyGroup: fc.Arbitrary<Group> = fc.record(
         parent: name,
         level: count,
         items: fc.array(name, { maxLength: 2 }),
-        chain: fc.record({ id: name, position: count }, { noNullPrototype: true }),
       },
       { requiredKeys: ['plugin'], noNullPrototype: true },
     ),
