@@ -317,6 +317,19 @@ test('check says a reason once, with the number of the checks that have it', asy
   expect(stderr.match(/compoze/g)).toHaveLength(1)
 })
 
+test('check finds a plugin that writes into what it is given', async () => {
+  const file = join(freshHome(), 'writes.mjs')
+  writeFileSync(
+    file,
+    `const settings = { '~standard': { version: 1, vendor: 'none', validate: () => ({ value: {} }) } }
+    const advantage = (groups) => groups.map(({ rollouts }) => rollouts.map((rollout) => (rollout.tokens[0] = 3)))
+    export default { name: 'writes', kind: 'estimator', api: 1, summary: 'Writes.', settings, create: () => ({ advantage }) }`,
+  )
+  const { status, stderr } = await waggle(['plugins', 'check', file, '--home', freshHome()])
+  expect(status).toBe(4)
+  expect(stderr).toMatch(/changed tokens or other numbers of rollouts that it was given/)
+})
+
 test('a check that waits for ever ends with its reason', async () => {
   await expect(timed(() => new Promise(() => {}), 20)).rejects.toThrow(
     'took longer than 0.02 s: a hook computes or waits for ever',

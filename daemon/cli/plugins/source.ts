@@ -6,9 +6,9 @@ import type { Plugin, Task } from '../../../protocol/plugin/index.ts'
 import { didYouMean } from '../../../protocol/suggest.ts'
 import type { Config } from '../../config/schema.ts'
 import { asPlugin, type PluginSource } from '../../host/load.ts'
-import { createPluginFiles } from '../../host/plugin-files.ts'
 import { type Resolved, resolvePlugins } from '../../host/resolve.ts'
 import { GONE, PLUGINS } from '../../wiring/built-in.ts'
+import { guardedFiles } from '../../wiring/guarded.ts'
 import { hostOptions } from '../../wiring/plugin-config.ts'
 import type { Context } from '../contract.ts'
 
@@ -16,7 +16,7 @@ export function sourceOf({ paths }: Context): PluginSource {
   return {
     builtIn: PLUGINS,
     gone: GONE,
-    ...createPluginFiles({ base: dirname(paths.config), plugins: paths.plugins }),
+    ...guardedFiles({ base: dirname(paths.config), plugins: paths.plugins }),
   }
 }
 
