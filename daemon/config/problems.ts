@@ -31,7 +31,7 @@ export function invalidConfig(file: string, problems: readonly Problem[]): Waggl
 }
 
 /** Where, which key, and what is wrong with it. `--set key` has named the key. */
-const partsOf = ({ where, path, message }: Problem): string[] =>
+export const partsOf = ({ where, path, message }: Problem): string[] =>
   [where, where.endsWith(path) ? '' : path, message].filter(Boolean)
 
 /** Of the command line. */

@@ -78,6 +78,11 @@ test('whoever sets a part of a list is told to set the list', async () => {
   expect(stderr).toMatch(/--set tasks\.0\.name: there is no such key\. Did you mean "tasks"\?/)
 })
 
+test('doctor names a wrong key of the command line once', async () => {
+  const { stdout } = await waggle(['doctor', '--home', freshHome(), '--set', 'traning.seed=1'])
+  expect(stdout).toMatch(/fail {2}config +--set traning\.seed {2}there is no such key/)
+})
+
 test('config check imports plugin files, and tells of one that is not there', async () => {
   const { status, stderr } = await waggle([
     'config',

@@ -6,6 +6,8 @@ import { count, duration } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { didYouMean } from '../../../protocol/suggest.ts'
 import { safeText } from '../../../protocol/text.ts'
+import { partsOf } from '../../config/problems.ts'
+import type { Problem } from '../../config/sources.ts'
 import { isOpenToOthers, traitsOf } from '../../platform/index.ts'
 import type { DatasetFacts } from '../../wiring/datasets.ts'
 import { startConfig } from '../checked-config.ts'
@@ -18,13 +20,11 @@ export const config: Check = async ({ context }) => {
     return [ok('config', file ?? `defaults; there is no ${context.paths.config}`)]
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error
-    const problems = error.data?.problems as
-      | Array<{ where: string; path: string; message: string }>
-      | undefined
+    const problems = error.data?.problems as readonly Problem[] | undefined
     const fix = error.hint ?? 'See `waggle config check`.'
     if (!problems) return [fail('config', error.message, fix)]
-    return problems.map(({ where, path, message }, i) => ({
-      ...fail('config', safeText([where, path, message].filter(Boolean).join('  '), { line: true }), fix),
+    return problems.map((problem, i) => ({
+      ...fail('config', safeText(partsOf(problem).join('  '), { line: true }), fix),
       ...(i < problems.length - 1 ? { fix: undefined } : {}),
     })) as Finding[]
   }

@@ -136,7 +136,7 @@ export const STEER: readonly Command[] = [
     changes: true,
     summary: 'change settings of the running node until it stops',
     details: 'For keys that `waggle help config` marks as live; if one cannot change, none is changed.',
-    arguments: [{ name: 'setting', summary: 'KEY=VALUE; repeatable', required: true, repeat: true }],
+    arguments: [{ name: 'setting', summary: 'KEY=VALUE, one or more', required: true, repeat: true }],
     options: REMOTE,
     examples: [['waggle set training.learning_rate=3e-4', 'from the next step on']],
     load: async () => ({ run: (await import('../commands/steer/set.ts')).set }),
