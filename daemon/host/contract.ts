@@ -140,7 +140,7 @@ export interface Work {
 /** Input of the `extend` hooks; the host adds `asked` and `tokensLeft`. */
 interface Landed {
   groups: readonly Group[]
-  /** Groups by plugin, then by request id or `into`. */
+  /** Groups by plugin, then by request id. */
   landed: ReadonlyMap<string, ReadonlyMap<string, Group>>
 }
 
