@@ -103,7 +103,6 @@ export function startLoops({ settings, self, seed }: LoopsOptions, parts: LoopsP
       ...(config.rollout.prompts > 0
         ? { candidates: candidatePrompts(tasks.view, config.rollout.prompts, seed) }
         : {}),
-      ...(swarm ? { swarm: { name: swarm.name, self } } : {}),
       author: self,
     },
     {

@@ -19,8 +19,6 @@ interface RolloutLoopOptions {
   maxNewTokens: number
   /** The fixed set of prompts, if the config asks for one. */
   candidates?: SelectView['candidates']
-  /** The node's swarm, if it has one. */
-  swarm?: SelectView['swarm']
   author: string
 }
 
@@ -71,7 +69,6 @@ export async function runRolloutLoop(
     tasks: parts.tasks.view,
     rollouts: options.groupSize,
     ...(options.candidates ? { candidates: options.candidates } : {}),
-    ...(options.swarm ? { swarm: options.swarm } : {}),
   }
   let retry = RETRY_MS
   let isLeftOutTold = false

@@ -36,8 +36,6 @@ export interface SelectView {
   candidates?: readonly PromptCoordinates[]
   /** One weight per candidate: the product of all `weigh` hooks' weights. For the picker. */
   weights?: Float64Array
-  /** The swarm's name, the same on all its nodes, and this node's peer ID. Undefined without a swarm. */
-  swarm?: { name: string; self: string }
 }
 
 export interface ComposeView {
