@@ -59,7 +59,7 @@ function switchOf(variable: string, text: string): boolean {
 }
 
 /** The first word that is neither an option nor the value of a global one. */
-function commandName(argv: readonly string[]): { name: string; index: number } | undefined {
+export function commandName(argv: readonly string[]): { name: string; index: number } | undefined {
   for (let index = 0; index < argv.length; index++) {
     const word = argv[index]!
     if (!word.startsWith('-') || word === '-') return { name: word, index }

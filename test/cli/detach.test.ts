@@ -1,7 +1,7 @@
 // Waiting for a node that was started in the background, by a clock that is turned by hand.
 
 import { expect, test } from 'vitest'
-import { whenUp } from '../../daemon/cli/daemon/detach.ts'
+import { whenUp, withoutDetach } from '../../daemon/cli/daemon/detach.ts'
 
 const HEALTH = { name: 'otter', peerId: '12D3KooW', pid: 7 } as never
 
@@ -55,4 +55,8 @@ test('a node that answers while it starts is not up yet', async () => {
     },
   )
   expect(outcome).toMatchObject({ state: 'GENERATING' })
+})
+
+test.each(['up', 'restart', 'join'])('a home that is called %s stays one', (home) => {
+  expect(withoutDetach(['--home', home, 'restart'])).toEqual(['--home', home, 'up'])
 })

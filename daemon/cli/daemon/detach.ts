@@ -9,6 +9,7 @@ import type { Health } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import type { Context } from '../contract.ts'
+import { commandName } from '../parse.ts'
 import { refuseSecond } from './second.ts'
 
 /** A busy machine may take minutes. A process that is still starting is never killed. */
@@ -103,8 +104,8 @@ function announce(context: Context, { name, peerId, pid }: Health): number {
 }
 
 /** The arguments for the new process: `up` instead of the command, and without --detach. */
-function withoutDetach(argv: readonly string[]): string[] {
-  const command = argv.findIndex((word) => word === 'up' || word === 'restart')
+export function withoutDetach(argv: readonly string[]): string[] {
+  const command = commandName(argv)?.index
   return argv.flatMap((word, i) =>
     i === command ? ['up'] : word === '--detach' || word === '-d' ? [] : [word],
   )

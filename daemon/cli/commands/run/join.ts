@@ -40,10 +40,9 @@ export async function run(context: Context): Promise<number> {
 async function startDetached(context: Context): Promise<number> {
   const { argv } = context.io
   const target = argv.lastIndexOf(context.arguments[0]!)
-  const words = argv.flatMap((word, i) => (i === target ? [] : [word === 'join' ? 'up' : word]))
   return await runDetached({
     ...context,
-    ...{ json: false, out: context.say, io: { ...context.io, argv: words } },
+    ...{ json: false, out: context.say, io: { ...context.io, argv: argv.toSpliced(target, 1) } },
   })
 }
 
