@@ -1,10 +1,10 @@
 // Loads and checks the config. All problems are reported together, each with its location and a suggestion. The result
 // is plain data.
 
-import { isUtf8 } from 'node:buffer'
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { WaggleError } from '../../protocol/errors.ts'
+import { encodingProblem } from './encoding.ts'
 import { explain, invalidConfig } from './problems.ts'
 import {
   type Config,
@@ -178,13 +178,9 @@ function readConfig(file: string, required: boolean): string | undefined {
 
 /** Without a byte order mark. */
 function textOf(bytes: Buffer, file: string): string {
-  // Plain letters in UTF-16 are valid UTF-8 with a zero beside each.
-  const isText = (part: Buffer): boolean => isUtf8(part) && !part.includes(0)
-  if (isText(bytes)) return new TextDecoder().decode(bytes)
-  const lines = bytes.toString('latin1').split('\n')
-  const line = lines.findIndex((one) => !isText(Buffer.from(one, 'latin1'))) + 1
-  const seems = bytes.includes(0) ? 'UTF-16' : 'Latin-1'
-  const message = `not UTF-8: it seems to be ${seems}; save it as UTF-8`
+  const problem = encodingProblem(bytes)
+  if (problem === undefined) return new TextDecoder().decode(bytes)
+  const { line, message } = problem
   throw invalidConfig(file, [{ where: `${basename(file)}:${line}`, path: '', message }])
 }
 

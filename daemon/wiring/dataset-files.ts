@@ -3,14 +3,17 @@
 // the folder are read, so no link leads out of it. Sizes are limited, and problems are reported with file and line.
 
 import { constants } from 'node:fs'
-import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { type FileHandle, open, readdir, readFile, stat } from 'node:fs/promises'
+import { basename, extname, join } from 'node:path'
 import { CsvError, parse } from 'csv-parse'
 import { Fault, type Gathering, MAX_ROW_BYTES } from '../../plugins/tasks/dataset/index.ts'
+import { encodingProblem } from '../config/encoding.ts'
 
 const MAX_BYTES = 256 << 20
 const CHUNK_BYTES = 1 << 20
 const NEWLINE = 10
+const NO_OBJECT =
+  'must be an object, {"prompt": …, "answer": …}, and so must every line of JSON lines: one row a line, no list around them; a table has a name that ends in .csv or .tsv'
 
 /**
  * Reports problems to `into`. Rejects only for bugs. `at` hears how many bytes of how many are read, where reading is long.
@@ -22,13 +25,7 @@ export async function readFiles(
 ): Promise<void> {
   if (typeof place === 'string') return await readPlace(place, into, at)
   const budget = { left: MAX_BYTES, at }
-  for (const path of place) {
-    try {
-      await readTable(path, 0, budget, into)
-    } catch (error) {
-      into.fail(basename(path), messageOf(error))
-    }
-  }
+  for (const path of place) await readTable(path, 0, budget, into)
 }
 
 async function readPlace(path: string, into: Gathering, at: ReadAt): Promise<void> {
@@ -40,7 +37,7 @@ async function readPlace(path: string, into: Gathering, at: ReadAt): Promise<voi
     const budget = { left: MAX_BYTES, at }
     const named = (ending: RegExp) =>
       entries.filter((entry) => ending.test(entry.name)).sort((a, b) => (a.name < b.name ? -1 : 1))
-    const tables = named(/\.(jsonl|csv|tsv|parquet)$/)
+    const tables = named(/\.(jsonl|csv|tsv|parquet)$/i)
     const questions = tables.length > 0 ? [] : named(/\.prompt\.txt$/)
     for (const entry of [...tables, ...questions])
       if (!entry.isFile()) into.fail(entry.name, 'not a regular file; put the file itself in the folder')
@@ -65,13 +62,19 @@ interface Budget {
 
 export type ReadAt = (done: number, total: number) => void
 
-const readTable: typeof readLines = (path, flags, budget, into) =>
-  (path.endsWith('.parquet') ? readColumns : /\.(csv|tsv)$/.test(path) ? readCsv : readLines)(
-    path,
-    flags,
-    budget,
-    into,
-  )
+/** The kind of a file is the end of its name; any other is JSON lines. */
+const readTable: typeof readLines = async (path, flags, budget, into) => {
+  const read = new Map([
+    ['.parquet', readColumns],
+    ['.csv', readCsv],
+    ['.tsv', readCsv],
+  ]).get(extname(path).toLowerCase())
+  try {
+    await (read ?? readLines)(path, flags, budget, into)
+  } catch (error) {
+    into.fail(basename(path), messageOf(error))
+  }
+}
 
 const readColumns: typeof readLines = (path, flags, budget, into) =>
   // What counts is the columns that are read, not the file.
@@ -105,8 +108,13 @@ async function readLines(path: string, flags: number, budget: Budget, into: Gath
       if (bytes.length > MAX_ROW_BYTES)
         return into.fail(where, `longer than ${MAX_ROW_BYTES} bytes; shorten it, or split it into rows`)
       const text = decode(bytes)
-      if (text === undefined) return into.fail(where, 'not UTF-8; save the file as UTF-8')
-      return text.trim() === '' ? true : into.line(where, text)
+      if (text === undefined) {
+        into.fail(where, encodingProblem(bytes)!.message)
+        return false
+      }
+      if (line > 1 || /^\s*(\{|$)/.test(text)) return text.trim() === '' || into.line(where, text)
+      into.fail(where, NO_OBJECT)
+      return false
     }
     for (;;) {
       const { bytesRead, buffer } = await file.read(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES)
@@ -131,13 +139,23 @@ async function readLines(path: string, flags: number, budget: Budget, into: Gath
 }
 
 async function readCsv(path: string, flags: number, budget: Budget, into: Gathering): Promise<void> {
+  try {
+    await readCells(path, flags, budget, into)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_ENCODING_INVALID_ENCODED_DATA') throw error
+    const { line, message } = encodingProblem(await readFile(path))!
+    into.fail(`${basename(path)}:${line}`, message)
+  }
+}
+
+const readCells: typeof readLines = async (path, flags, budget, into) => {
   const name = basename(path)
   await withFile(path, flags, budget, async (file) => {
     const texts = textChunks(file, budget)
     const first = await texts.next()
     if (first.done) return
     const parser = parse({
-      delimiter: path.endsWith('.tsv') ? '\t' : delimiterOf(first.value),
+      delimiter: path.toLowerCase().endsWith('.tsv') ? '\t' : delimiterOf(first.value),
       info: true,
       max_record_size: MAX_ROW_BYTES,
       record_delimiter: ['\r\n', '\n', '\r'],
@@ -177,7 +195,7 @@ async function readCsv(path: string, flags: number, budget: Budget, into: Gather
           columns = record.map((cell) => cell.trim())
           if (!into.header(where, columns)) break
         } else if (record.length !== columns.length) {
-          const problem = `has ${record.length} cells, but the header has ${columns.length}; quote cells that contain the separator`
+          const problem = `has ${record.length === 1 ? '1 cell' : `${record.length} cells`}, but the header has ${columns.length}; quote cells that contain the separator`
           if (!into.fail(where, problem)) break
         } else if (!into.cells(where, Object.fromEntries(columns.map((key, i) => [key, record[i]!])))) break
       }
@@ -213,16 +231,9 @@ function csvProblem({ code, message }: CsvError): string {
 /** The file as text, without a byte order mark. */
 async function* textChunks(file: FileHandle, budget: Budget): AsyncGenerator<string, void> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
-  const read = (bytes?: Uint8Array): string => {
-    try {
-      return decoder.decode(bytes, { stream: bytes !== undefined })
-    } catch {
-      throw new Fault('not UTF-8; save the file as UTF-8')
-    }
-  }
   for (;;) {
     const { bytesRead, buffer } = await file.read(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES)
-    const text = bytesRead === 0 ? read() : read(buffer.subarray(0, bytesRead))
+    const text = decoder.decode(buffer.subarray(0, bytesRead), { stream: bytesRead > 0 })
     spend(budget, bytesRead)
     if (text !== '') yield text
     if (bytesRead === 0) return

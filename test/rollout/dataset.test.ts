@@ -357,9 +357,49 @@ describe('tables and other names', () => {
     expect((await failure(fields === undefined ? CSV : mapped(fields, 'sums.csv'))).message).toMatch(message)
   })
 
-  test('a table that is not UTF-8 is refused, and so is one with twenty wrong rows, after these', async () => {
-    writeFileSync(join(folder, 'sums.csv'), Buffer.from('prompt,answer\ncaf\xe9,1\n', 'latin1'))
-    expect((await failure(CSV)).message).toMatch(/sums\.csv {2}not UTF-8/)
+  test.each([
+    ['Latin-1; save it as UTF-8', Buffer.from('prompt,answer\ncaf\xe9,1\n', 'latin1'), 2],
+    ['UTF-16; save it as UTF-8', Buffer.from('\ufeffprompt,answer\n1,1\n', 'utf16le'), 1],
+    ['a spreadsheet or an archive; save it as text', Buffer.from('PK\u0003\u0004\xff', 'latin1'), 1],
+  ])(
+    'a table that is not UTF-8 is refused with its line and what it seems to be: %s',
+    async (what, bytes, line) => {
+      writeFileSync(join(folder, 'sums.csv'), bytes)
+      expect((await failure(CSV)).message).toContain(`sums.csv:${line}  not UTF-8: it seems to be ${what}`)
+    },
+  )
+
+  test('the first line that is not UTF-8 is found beyond a chunk, which may part a letter', async () => {
+    const rows = `prompt,answer\n${'ä,1\n'.repeat(400_000)}`
+    writeFileSync(join(folder, 'sums.csv'), Buffer.concat([Buffer.from(rows), Buffer.of(0xe4, 10)]))
+    expect((await failure(CSV)).message).toMatch(/sums\.csv:400002 {2}not UTF-8/)
+  })
+
+  test('a table in a folder that is not UTF-8 is named, and those after it are read', async () => {
+    mkdirSync(join(folder, 'sums.csv'))
+    writeFileSync(join(folder, 'sums.csv/a.csv'), Buffer.from('prompt,answer\ncaf\xe9,1\n', 'latin1'))
+    put('sums.csv/b.CSV', 'prompt,answer\n1,one\n')
+    expect((await failure(CSV)).message).toMatch(
+      / a\.csv:2 {2}not UTF-8[^\n]*\n {2}b\.CSV:2 {2}"answer" must be/,
+    )
+  })
+
+  test('a table may end in .CSV, as old programs write it', async () => {
+    put('SUMS.CSV', 'prompt,answer\n1 + 1,2\n1 + 2, 3\n')
+    expect(questions(await book(MINE.replace('sums.jsonl', 'SUMS.CSV')))).toEqual(
+      new Map([
+        ['1 + 1', '2'],
+        ['1 + 2', '3'],
+      ]),
+    )
+  })
+
+  test('columns that do not count need no names of their own, as where a spreadsheet leaves empty ones', async () => {
+    put('sums.csv', 'q,answer,,\n1 + 1,2,,\n1 + 2,3,,\n')
+    expect(questions(await book(mapped('prompt = "q"', 'sums.csv'))).size).toBe(2)
+  })
+
+  test('a table with twenty wrong rows is refused after these', async () => {
     put('sums.csv', `prompt,answer\n${'x,y\n'.repeat(200_000)}`)
     expect((await failure(CSV)).message).toMatch(/20 problems[\s\S]*possibly more/)
   })
@@ -407,9 +447,14 @@ describe('files', () => {
     ['is missing', () => {}, /sums\.jsonl does not exist/],
     ['is empty', () => put('sums.jsonl', '\n'), /no rows/],
     [
+      'is a list',
+      () => put('sums.jsonl', `[\n${sums(3).replaceAll('}', '},')}]`),
+      /has a problem\n {2}sums\.jsonl:1 {2}must be an object.*no list around them/,
+    ],
+    [
       'is not UTF-8',
-      () => writeFileSync(join(folder, 'sums.jsonl'), Uint8Array.of(0x7b, 0xff, 10)),
-      /sums\.jsonl:1 {2}not UTF-8/,
+      () => writeFileSync(join(folder, 'sums.jsonl'), Buffer.from('{\xff\n{\xff\n', 'latin1')),
+      /has a problem\n {2}sums\.jsonl:1 {2}not UTF-8: it seems to be Latin-1/,
     ],
     [
       'has a row that is too long',

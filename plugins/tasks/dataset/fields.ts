@@ -22,7 +22,7 @@ type Given = Record<string, unknown>
 export function mapped(row: Given, fields: Fields): Given {
   const taken: Given = {}
   for (const key of ROW_KEYS) {
-    const name = fields[key] ?? (key === 'prompt' || key === 'answer' ? key : undefined)
+    const name = nameOf(key, fields)
     if (name === undefined) continue
     const value = lookUp(row, name)
     // Null means that a row omits an optional field; an absent field may be misspelt.
@@ -37,9 +37,10 @@ export function mapped(row: Given, fields: Fields): Given {
   return taken
 }
 
-/** Describes what is wrong with a table's columns: duplicates, unknown names, or missing names that are mapped. */
+/** Describes what is wrong with a table's columns: unknown names, or duplicates and missing names of those that count. */
 export function headerProblem(columns: readonly string[], fields: Fields | undefined): string | undefined {
-  const twice = columns.find((name, i) => columns.indexOf(name) < i)
+  const counts = (name: string) => fields === undefined || namesIn(fields).includes(name)
+  const twice = columns.find((name, i) => columns.indexOf(name) < i && counts(name))
   if (twice !== undefined) return `two columns have the name ${show(twice)}; rename one`
   if (fields === undefined) {
     const unknown = columns.find((name) => !(ROW_KEYS as readonly string[]).includes(name))
@@ -49,12 +50,15 @@ export function headerProblem(columns: readonly string[], fields: Fields | undef
       absent === undefined ? `column ${show(unknown)} is not known` : `there is no column "${absent}"`
     return `${what}.${nearest(absent ?? unknown, absent === undefined ? ROW_KEYS : columns)} ${thereAre(columns)}. Say in the config which columns count, such as fields = { prompt = "question", answer = "solution" }`
   }
-  for (const key of ROW_KEYS) {
-    const name = fields[key] ?? (key === 'prompt' || key === 'answer' ? key : undefined)
-    if (name !== undefined && !columns.includes(name)) return missing(name, columns).message
-  }
-  return undefined
+  const absent = namesIn(fields).find((name) => !columns.includes(name))
+  return absent === undefined ? undefined : missing(absent, columns).message
 }
+
+/** What the user calls a field of ours; undefined if rows have none. */
+const nameOf = (key: RowKey, fields: Fields): string | undefined =>
+  fields[key] ?? (key === 'prompt' || key === 'answer' ? key : undefined)
+
+const namesIn = (fields: Fields): string[] => ROW_KEYS.flatMap((key) => nameOf(key, fields) ?? [])
 
 /** As `headerProblem`, but a name with dots may lead into a column, as in rows; `needed` are the columns that are read. */
 export function columnsNeeded(
@@ -63,7 +67,7 @@ export function columnsNeeded(
 ): { problem: string | undefined; needed: string[] } {
   if (fields === undefined) return { problem: headerProblem(columns, fields), needed: [...columns] }
   const root = (key: RowKey): string | undefined => {
-    const name = fields[key] ?? (key === 'prompt' || key === 'answer' ? key : undefined)
+    const name = nameOf(key, fields)
     return name === undefined || columns.includes(name) ? name : name.split('.')[0]
   }
   const roots = Object.fromEntries(ROW_KEYS.map((key) => [key, root(key)])) as Fields

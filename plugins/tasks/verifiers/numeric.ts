@@ -23,7 +23,7 @@ export const numeric: Verifier = {
     return settings
   },
   key(answer) {
-    const text = oneAnswer(answer)
+    const text = oneAnswer(answer).trim()
     if (!readDecimal(text))
       throw new Fault(`"answer" must be a number such as 12, -0.5 or 6.02e23, not "${text.slice(0, 40)}"`)
     return text
@@ -32,7 +32,7 @@ export const numeric: Verifier = {
     const plain = plainAnswer(text)
     const given = plain === null ? null : readDecimal(plain)
     if (given === null) return false
-    const right = readDecimal(oneAnswer(answer))!
+    const right = readDecimal(oneAnswer(answer).trim())!
     return (
       within(given, right, exactly(tolerance)) ||
       within(given, right, times(right, exactly(relative_tolerance)))
