@@ -3,12 +3,12 @@
 import { isAbsolute } from 'node:path'
 import type { Health } from '../../../../protocol/api/index.ts'
 import { WaggleError } from '../../../../protocol/errors.ts'
-import { peerName } from '../../../../protocol/text.ts'
+import { peerName, safeText } from '../../../../protocol/text.ts'
 import type { Config } from '../../../config/schema.ts'
 import { checkedConfig } from '../../checked-config.ts'
 import type { Context } from '../../contract.ts'
 import { runDetached } from '../../daemon/detach.ts'
-import { run as stop } from './stop.ts'
+import { stopNode } from './stop.ts'
 
 export async function run(context: Context): Promise<number> {
   // Checked first: if a node could not start with this config, the running one must keep running.
@@ -16,8 +16,10 @@ export async function run(context: Context): Promise<number> {
   await fetchModels(context, config)
   const running = await context.client.health().catch(() => undefined)
   try {
-    // The result of `restart` is the new daemon, so the output of `stop` goes to standard error.
-    await stop({ ...context, json: false, out: context.say })
+    const { name, unsaved } = await stopNode(context)
+    context.say(
+      `${safeText(name)} has stopped${unsaved ? `, and continues from an older checkpoint: ${unsaved.message}` : ''}`,
+    )
   } catch (error) {
     if (!(error instanceof WaggleError && error.code === 'E_NOT_RUNNING')) throw error
     context.say('no daemon was running')

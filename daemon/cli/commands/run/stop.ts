@@ -9,12 +9,26 @@ import { createProgressLine } from '../../text/progress.ts'
 const GONE_WITHIN_MS = 30_000
 
 export async function run(context: Context): Promise<number> {
+  const { name, pid, unsaved } = await stopNode(context)
+  if (context.json) context.out(JSON.stringify({ v: 1, stopped: true, name, pid }))
+  else context.out(`${safeText(name)} has stopped`)
+  if (unsaved) throw unsaved
+  return 0
+}
+
+/** A node whose checkpoint cannot be saved stops all the same; `unsaved` says why it was not. */
+export async function stopNode(
+  context: Context,
+): Promise<{ name: string; pid: number; unsaved: WaggleError | undefined }> {
   const { client, options } = context
   const { name, pid } = await client.health()
   const checkpoint = options['no-checkpoint'] !== true
   context.say(`stopping ${safeText(name)}${checkpoint ? ', with a checkpoint' : ''}`)
   const progress = createProgressLine(context)
-  await client.send('stop', { checkpoint }, { onProgress: progress.show }).finally(progress.end)
+  const unsaved = await client
+    .send('stop', { checkpoint }, { onProgress: progress.show })
+    .then(() => undefined, asUnsaved)
+    .finally(progress.end)
   // The answer comes when the node is down; its process and lock disappear a moment later.
   const until = context.io.clock() + GONE_WITHIN_MS
   while (await answers(context)) {
@@ -25,9 +39,12 @@ export async function run(context: Context): Promise<number> {
     }
     await sleep(50)
   }
-  if (context.json) context.out(JSON.stringify({ v: 1, stopped: true, name, pid }))
-  else context.out(`${safeText(name)} has stopped`)
-  return 0
+  return { name, pid, unsaved }
+}
+
+function asUnsaved(error: unknown): WaggleError {
+  if (error instanceof WaggleError && error.code === 'E_CHECKPOINT') return error
+  throw error
 }
 
 async function answers({ client }: Context): Promise<boolean> {
