@@ -140,7 +140,7 @@ export interface Work {
 /** Input of the `extend` hooks; the host adds `asked` and `tokensLeft`. */
 interface Landed {
   groups: readonly Group[]
-  /** Groups by plugin, then by request id. */
+  /** Groups by plugin, then by request id or `into`. */
   landed: ReadonlyMap<string, ReadonlyMap<string, Group>>
 }
 

@@ -156,7 +156,7 @@ async function verifyOne(
     parked.push(park(job, kept, since))
     return
   }
-  const group = groupOf({ job, sequences: kept, since }, options, tokenizer)
+  const group = groupOf([{ job, sequences: kept, since }], options, tokenizer)
   if (group) own.push(await hooks.reward(group))
 }
 

@@ -63,6 +63,8 @@ export interface Request extends PromptRequest {
   prefix?: Prefix
   /** `train`: passed to `group` with the round's groups. `probe`: passed to `extend` only. */
   keep: 'train' | 'probe'
+  /** Requests for one prompt with the same value are merged into one group, even across calls of `extend`. */
+  into?: string
   /** Copied into the group's origin. */
   parent?: string
 }
@@ -105,7 +107,7 @@ export interface ReceivedGroup extends Group {
 export interface RoundView extends BatchView {
   /** The groups that the round itself asked for. */
   groups: readonly Group[]
-  /** The groups that this plugin requested, by request id. */
+  /** The groups that this plugin requested, by request id or by `into`. */
   landed: ReadonlyMap<string, Group>
   /** Number of earlier calls of `extend` in this round. */
   asked: number

@@ -43,6 +43,7 @@ function chaos(seed: number) {
         prompt: dice.pick(groups).prompt,
         rollouts: dice.between(1, 3),
         keep: dice.oneIn(2) ? 'train' : 'probe',
+        ...(dice.oneIn(2) ? { into: 'all' } : {}),
       }))
     },
     group: (groups, { at }) => (at === 'round' && dice.oneIn(3) ? groups.slice(1) : groups),

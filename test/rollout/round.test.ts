@@ -119,6 +119,41 @@ test('a plugin requests groups until it has enough; they are verified, rewarded 
   )
 })
 
+test('requests with one name land as one group, whose rollouts keep what each of them was shown', async () => {
+  const playing = await withHooks({
+    extend({ groups, asked }): Request[] {
+      const { prompt } = groups[0]!
+      const at = (id: string, before: string): Request => ({
+        id,
+        prompt,
+        rollouts: 2,
+        keep: 'train',
+        into: 'all',
+        rewrite: { before, arm: id, tainted: false, items: [id] },
+      })
+      if (asked === 0) return [at('short', 'a '), at('long', 'abc ')]
+      const other = { ...at('other', 'x '), prompt: groups[1]!.prompt }
+      return asked === 1 ? [at('third', 'd '), other] : []
+    },
+  })
+  const merged = (await playing.round()).groups.slice(2)
+  expect(merged.map(({ origin }) => origin)).toEqual([
+    { plugin: 'hint/helper', request: 'all', items: ['short', 'long', 'third'] },
+    expect.objectContaining({ request: 'all', items: ['other'] }),
+  ])
+  const { question } = TASKS[0]!.generate(promptOf(0))
+  const seen = (before: string): Int32Array => tokenizer.encodePrompt(`${before}${question}`)
+  expect(merged[0]).toMatchObject({ arm: 'short', conditioning: seen('a ') })
+  expect(merged[0]!.rollouts.map(({ arm, conditioning }) => [arm, conditioning])).toEqual([
+    [undefined, undefined],
+    [undefined, undefined],
+    ['long', seen('abc ')],
+    ['long', seen('abc ')],
+    ['third', seen('d ')],
+    ['third', seen('d ')],
+  ])
+})
+
 test('no plugin gets more tokens than it may have, and the round goes on without the rest', async () => {
   const playing = await withHooks(
     {

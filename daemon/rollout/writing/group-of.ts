@@ -29,32 +29,46 @@ export interface Written {
   since?: number | undefined
 }
 
-/** Undefined if nothing was written. */
+/**
+ * Makes one group of everything that was written; undefined if nothing was. The group has the conditioning of the first
+ * order; rollouts with another conditioning carry their own.
+ */
 export function groupOf(
-  { job, sequences, since = Number.POSITIVE_INFINITY }: Written,
+  written: readonly Written[],
   { policy, author, now }: GroupOptions,
   tokenizer: Tokenizer,
   origin?: Origin,
 ): Group | undefined {
-  const { prompt, conditioning, composed } = job
-  const finished = sequences.filter(
-    ({ finish, tokens, given }) => finish !== undefined && tokens.length > given,
+  const first = written[0]?.job
+  if (!first) return undefined
+  const finished = written.map(({ sequences }) =>
+    sequences.filter(({ finish, tokens, given }) => finish !== undefined && tokens.length > given),
   )
-  if (finished.length === 0) return undefined
-  const arm = armOf(job, finished)
-  const rollouts = finished.map((sequence): Rollout => {
-    const own = sequence.arm ?? composed?.arm ?? 'base'
-    return { ...rolloutOf(sequence, tokenizer), ...(own === arm ? {} : { arm: own }) }
+  const arm = armOf(first, finished[0]!)
+  const rollouts = finished.flatMap((sequences, i) => {
+    const { job } = written[i]!
+    return sequences.map((sequence) => {
+      const own = sequence.arm ?? job.composed?.arm ?? 'base'
+      return {
+        ...rolloutOf(sequence, tokenizer),
+        ...(job === first || sameTokens(job.conditioning, first.conditioning)
+          ? {}
+          : { conditioning: job.conditioning }),
+        ...(own === arm ? {} : { arm: own }),
+      }
+    })
   })
-  const tainted = composed?.tainted || finished.some((one) => one.tainted)
-  const from = origin ?? composed?.origin
+  if (rollouts.length === 0) return undefined
+  const tainted =
+    written.some(({ job }) => job.composed?.tainted) || finished.flat().some((one) => one.tainted)
+  const from = origin ?? first.composed?.origin
   return {
     id: contentId(
-      prompt,
+      first.prompt,
       rollouts.map(({ text }) => text),
     ),
-    prompt,
-    conditioning,
+    prompt: first.prompt,
+    conditioning: first.conditioning,
     author,
     policy,
     arm,
@@ -65,7 +79,7 @@ export function groupOf(
     // The sampler may be some versions behind the trainer.
     bornVersion: Math.min(
       policy.version,
-      since,
+      ...written.map(({ since = policy.version }) => since),
       ...rollouts.map(({ segments }) => segments[0]?.version ?? policy.version),
     ),
   }
@@ -74,6 +88,10 @@ export function groupOf(
 /** If any episode has an arm from a prefix or a later turn, it counts for the whole group, which is then not shared. */
 function armOf({ composed }: PromptJob, sequences: readonly Sequence[]): string {
   return composed?.arm ?? sequences.find(({ arm }) => arm !== undefined)?.arm ?? 'base'
+}
+
+function sameTokens(a: Int32Array, b: Int32Array): boolean {
+  return a.length === b.length && a.every((token, i) => token === b[i])
 }
 
 /** The reward comes from this node's own verifier. */

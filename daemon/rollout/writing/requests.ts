@@ -3,7 +3,7 @@
 // waits for tokens that others leave unused. If it never fits, it is not written.
 
 import type { BatchView } from '../../../protocol/plugin/index.ts'
-import type { Group, Origin } from '../../../protocol/train/index.ts'
+import { type Group, type Origin, promptKey } from '../../../protocol/train/index.ts'
 import type { Sampler } from '../../engine/engine.ts'
 import type { PluginRound, Work } from '../../host/contract.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
@@ -27,9 +27,12 @@ interface RequestParts {
   hooks: PluginRound
 }
 
+/** Everything that a plugin requested under one name. */
 interface Answered {
-  work: Work
-  group: Group
+  plugin: string
+  work: Work[]
+  written: Written[]
+  group?: Group | undefined
 }
 
 interface Pending {
@@ -38,7 +41,7 @@ interface Pending {
 }
 
 /**
- * Returns the groups to train on, in the order of their requests, and the tokens drawn for all requests.
+ * Returns the groups to train on, in the order of their first request, and the tokens drawn for all requests.
  */
 export async function answerRequests(
   groups: readonly Group[],
@@ -47,31 +50,35 @@ export async function answerRequests(
 ): Promise<{ groups: Group[]; tokens: number }> {
   const { hooks, tokenizer, tasks } = parts
   const jobParts = { tokenizer, tasks, compose: hooks.compose.bind(hooks) }
-  const answers: Answered[] = []
+  const answers = new Map<string, Answered>()
   let tokens = 0
   while (hooks.extends && !options.signal?.aborted) {
     const asked = await hooks.extend({ groups, landed: landedOf(answers) }, options.view)
     if (asked.length === 0) break
-    const begun: { work: Work; written: Written }[] = []
+    const touched = new Set<Answered>()
     const pending: Pending[] = []
     for (const work of asked) {
       // Work that cannot be started gives no group, but must not fail the round.
-      const written = await beginWork(work, options, jobParts).catch(() => undefined)
-      if (!written) continue
-      begun.push({ work, written })
-      pending.push(...written.sequences.map((sequence) => ({ plugin: work.plugin, sequence })))
+      const begun = await beginWork(work, options, jobParts).catch(() => undefined)
+      if (!begun) continue
+      const { job, sequences } = begun
+      const answer = answerFor(work, answers)
+      answer.work.push(work)
+      answer.written.push({ job: job, sequences })
+      touched.add(answer)
+      pending.push(...sequences.map((sequence) => ({ plugin: work.plugin, sequence })))
     }
     tokens += await writeWithin(pending, options, { ...parts, ...jobParts })
-    for (const { work, written } of begun) {
-      const group = groupOf(written, options, tokenizer, originOf(work, written))
-      if (group) answers.push({ work, group: await hooks.reward(group) })
+    for (const answer of touched) {
+      const group = groupOf(answer.written, options, tokenizer, originOf(answer))
+      answer.group = group && (await hooks.reward(group))
     }
   }
   return {
     tokens,
-    groups: answers
-      .filter(({ work: { plugin, request } }) => !hooks.isOut(plugin) && request.keep === 'train')
-      .map(({ group }) => group),
+    groups: [...answers.values()].flatMap(({ plugin, work, group }) =>
+      group && !hooks.isOut(plugin) && work.some(({ request }) => request.keep === 'train') ? [group] : [],
+    ),
   }
 }
 
@@ -91,23 +98,38 @@ async function beginWork(
   return { job, sequences: Array.from({ length: job.rollouts }, begin) }
 }
 
-function landedOf(answers: readonly Answered[]): Map<string, Map<string, Group>> {
+/** One plugin's requests with the same `into` share a group if they have the same prompt. */
+function answerFor({ plugin, request }: Work, answers: Map<string, Answered>): Answered {
+  const under = (name: string): string => JSON.stringify([plugin, name])
+  const shared = answers.get(under(request.into ?? request.id))
+  const fits = !shared || promptKey(shared.work[0]!.request.prompt) === promptKey(request.prompt)
+  if (shared && fits) return shared
+  const answer: Answered = { plugin, work: [], written: [] }
+  answers.set(under(fits ? (request.into ?? request.id) : request.id), answer)
+  return answer
+}
+
+function landedOf(answers: ReadonlyMap<string, Answered>): Map<string, Map<string, Group>> {
   const landed = new Map<string, Map<string, Group>>()
-  for (const { work, group } of answers) {
-    const own = landed.get(work.plugin) ?? new Map<string, Group>()
-    landed.set(work.plugin, own.set(work.request.id, group))
+  for (const [key, { plugin, group }] of answers) {
+    if (!group) continue
+    const [, name] = JSON.parse(key) as [string, string]
+    const own = landed.get(plugin) ?? new Map<string, Group>()
+    landed.set(plugin, own.set(name, group))
   }
   return landed
 }
 
-function originOf({ plugin, request }: Work, { job }: Written): Origin {
-  const { level, items = [] } = job.composed?.origin ?? {}
+function originOf({ plugin, work, written }: Answered): Origin {
+  const { request } = work[0]!
+  const { level } = written[0]!.job.composed?.origin ?? {}
+  const items = written.flatMap(({ job }) => job.composed?.origin.items ?? [])
   return {
     plugin,
-    request: request.id,
+    request: request.into ?? request.id,
     ...(request.parent === undefined ? {} : { parent: request.parent }),
     ...(level === undefined ? {} : { level }),
-    ...(items.length === 0 ? {} : { items }),
+    ...(items.length === 0 ? {} : { items: [...new Set(items)] }),
   }
 }
 

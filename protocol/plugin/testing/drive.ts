@@ -181,7 +181,7 @@ function createMiniature(
       for (const request of requests) {
         const group = await requested(request)
         if (!group) continue
-        landed.set(request.id, group)
+        landed.set(request.into ?? request.id, group)
         if (request.keep === 'train') extra.push(group)
       }
     }
