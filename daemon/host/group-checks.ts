@@ -41,7 +41,8 @@ export function checkGroups(groups: Group[]): Group[] {
 }
 
 function checkRollout(rollout: Group['rollouts'][number]): void {
-  const { tokens, behaviourLogprobs, lossMask, conditioning, reward, replayed, author, prefix } = rollout
+  const { tokens, behaviourLogprobs, lossMask, conditioning, reward, replayed, author, prefix, taught } =
+    rollout
   if (!(tokens instanceof Int32Array) || tokens.length === 0) throw new Error('gave a rollout without tokens')
   if (!Number.isFinite(reward)) throw new Error('gave a rollout a reward that is not finite')
   if (replayed !== undefined && behaviourLogprobs === undefined)
@@ -54,6 +55,8 @@ function checkRollout(rollout: Group['rollouts'][number]): void {
     throw new Error(`gave a loss mask of ${lossMask.length} for ${tokens.length} tokens`)
   if (prefix !== undefined && !(Number.isInteger(prefix) && prefix > 0 && prefix < tokens.length))
     throw new Error(`gave a rollout of ${tokens.length} tokens a prefix of ${prefix}`)
+  if (taught && behaviourLogprobs)
+    throw new Error('gave a taught text behaviour log-probs, which are of another conditioning')
   if (author !== undefined && (typeof author !== 'string' || author === ''))
     throw new Error('gave a rollout an author that is none')
   if (conditioning !== undefined && !(conditioning instanceof Int32Array && conditioning.length > 0))

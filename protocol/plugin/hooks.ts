@@ -67,6 +67,7 @@ export interface Request extends PromptRequest {
   into?: string
   /** Copied into the group's origin. */
   parent?: string
+  chain?: { id: string; position: number }
 }
 
 /**

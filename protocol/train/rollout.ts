@@ -83,6 +83,11 @@ export interface Rollout {
    * leaves the node.
    */
   prefix?: number
+  /**
+   * True if a plugin trains on it as a plain text, with a loss of its own, under a conditioning other than the one it
+   * was sampled under. It has no behaviour log-probs, does not count in scores, and never leaves the node.
+   */
+  taught?: boolean
   /** The turns of an episode, in order. */
   turns?: Turn[]
   /** Named parts of the reward, if there is more than one. */
@@ -106,6 +111,8 @@ export interface Origin {
   level?: number
   /** Library entries that were shown in the prompt. */
   items?: string[]
+  /** Position in a chain of prompts. */
+  chain?: { id: string; position: number }
 }
 
 /** The arm of groups that are made of kept conversations. Their texts are neither shared nor shown nor replayed. */
@@ -170,7 +177,7 @@ export function hasSignal(group: Group): boolean {
 
 /**
  * The verifier's scores that count for accuracy: those of the policy's own untainted rollouts, except replayed and
- * borrowed ones and continuations of other rollouts. Each episode counts once.
+ * borrowed ones, continuations of other rollouts, and taught texts. Each episode counts once.
  */
 export function scoresOf({ tainted, rollouts }: Group): number[] {
   if (tainted) return []
@@ -180,7 +187,11 @@ export function scoresOf({ tainted, rollouts }: Group): number[] {
   return rollouts
     .filter(
       (one) =>
-        one.replayed === undefined && one.author === undefined && one.prefix === undefined && isFirst(one),
+        one.replayed === undefined &&
+        one.author === undefined &&
+        one.prefix === undefined &&
+        !one.taught &&
+        isFirst(one),
     )
     .map(({ reward, taskReward }) => taskReward ?? reward)
 }
@@ -191,7 +202,7 @@ export function isShareable(group: Group): boolean {
 }
 
 /**
- * True iff the group contains only the policy's own answers to the base prompt: no replayed or borrowed
+ * True iff the group contains only the policy's own answers to the base prompt: no replayed, borrowed or taught
  * rollouts, and no continuations of other rollouts, whose selection a peer could not check.
  */
 export function isPlain({ arm, tainted, rollouts }: Group): boolean {
@@ -203,6 +214,7 @@ export function isPlain({ arm, tainted, rollouts }: Group): boolean {
         rollout.replayed === undefined &&
         rollout.author === undefined &&
         rollout.prefix === undefined &&
+        !rollout.taught &&
         rollout.conditioning === undefined &&
         (rollout.arm ?? 'base') === 'base',
     )

@@ -96,7 +96,7 @@ test('a plugin requests groups until it has enough; they are verified, rewarded 
       if (asked === 0) return [{ id: 'probe', prompt, rollouts: 2, keep: 'probe' }]
       return [
         { id: 'one', prompt, rollouts: 2, keep: 'train', rewrite, parent: id },
-        { id: 'two', prompt, rollouts: 3, keep: 'train' },
+        { id: 'two', prompt, rollouts: 3, keep: 'train', chain: { id: 'c', position: 1 } },
       ]
     },
   })
@@ -108,7 +108,7 @@ test('a plugin requests groups until it has enough; they are verified, rewarded 
     tainted: true,
     origin: { plugin: 'hint/helper', request: 'one', parent: groups[0]!.id, level: 1 },
   })
-  expect(groups[3]).toMatchObject({ arm: 'base', origin: { plugin: 'hint/helper', request: 'two' } })
+  expect(groups[3]).toMatchObject({ arm: 'base', origin: { chain: { id: 'c', position: 1 } } })
   expect(groups.map(({ rollouts }) => rollouts.length)).toEqual([4, 4, 2, 3])
   for (const { reward, taskReward } of groups.flatMap(({ rollouts }) => rollouts))
     expect(reward === 0 ? 0 : taskReward).toBe(2 * reward)

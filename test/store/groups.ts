@@ -35,6 +35,7 @@ export const anyRollout: fc.Arbitrary<Rollout> = fc.record(
     arm: name,
     replayed: fc.nat(),
     prefix: fc.nat(),
+    taught: fc.boolean(),
     lossMask: fc.uint8Array({ maxLength: 30 }),
     turns: fc.array(
       fc.record(
@@ -80,6 +81,7 @@ export const anyGroup: fc.Arbitrary<Group> = fc.record(
         parent: name,
         level: count,
         items: fc.array(name, { maxLength: 2 }),
+        chain: fc.record({ id: name, position: count }, { noNullPrototype: true }),
       },
       { requiredKeys: ['plugin'], noNullPrototype: true },
     ),

@@ -130,6 +130,7 @@ function originOf({ plugin, work, written }: Answered): Origin {
     ...(request.parent === undefined ? {} : { parent: request.parent }),
     ...(level === undefined ? {} : { level }),
     ...(items.length === 0 ? {} : { items: [...new Set(items)] }),
+    ...(request.chain ? { chain: request.chain } : {}),
   }
 }
 

@@ -51,6 +51,6 @@ export function shownTo(
 }
 
 /** Sampled here, for this prompt. */
-export function isOwn({ author }: Rollout): boolean {
-  return author === undefined
+export function isOwn({ author, taught }: Rollout): boolean {
+  return author === undefined && !taught
 }

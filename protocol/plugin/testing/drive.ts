@@ -232,11 +232,12 @@ function createMiniature(
   }
 }
 
-function originOf({ id, parent, rewrite }: Request, plugin: string): Origin {
+function originOf({ id, parent, chain, rewrite }: Request, plugin: string): Origin {
   return {
     plugin,
     request: id,
     ...(parent === undefined ? {} : { parent }),
+    ...(chain === undefined ? {} : { chain }),
     ...(rewrite?.level === undefined ? {} : { level: rewrite.level }),
     ...(rewrite?.items === undefined ? {} : { items: rewrite.items }),
   }

@@ -45,6 +45,8 @@ export function createWriter(
   { random, context, problems }: WriterParts,
 ): Writer {
   const sampled = new Set<string>()
+  /** The same by prompt, for texts that are taught under another conditioning. */
+  const answered = new Set<string>()
   let made = 0
 
   const checkRewrite = (prompt: PromptCoordinates, { tainted, before, after }: Rewrite): void => {
@@ -71,6 +73,7 @@ export function createWriter(
         const text = `${given}${answerSum(prompt, arm, chance()).slice(given.length) || '.'}`
         const rollout = rolloutOf(prompt, text, { step, chance, known, given: source && given.length })
         sampled.add(`${conditioning}|${rollout.tokens}`)
+        answered.add(`${promptKey(prompt)}|${rollout.tokens}`)
         return rollout
       })
       return {
@@ -97,8 +100,11 @@ export function createWriter(
     check(batch) {
       for (const group of batch)
         for (const rollout of group.rollouts) {
-          const { tokens, conditioning = group.conditioning } = rollout
-          problems.push(...problemsOf(rollout, sampled.has(`${conditioning}|${tokens}`)))
+          const { tokens, conditioning = group.conditioning, taught } = rollout
+          const isOwn = taught
+            ? answered.has(`${promptKey(group.prompt)}|${tokens}`)
+            : sampled.has(`${conditioning}|${tokens}`)
+          problems.push(...problemsOf(rollout, isOwn))
         }
     },
   }
@@ -156,8 +162,9 @@ function peersGroup(step: number): Group {
   }
 }
 
-function problemsOf({ behaviourLogprobs, replayed }: Rollout, isOwn: boolean): string[] {
+function problemsOf({ taught, behaviourLogprobs, replayed }: Rollout, isOwn: boolean): string[] {
   const found: string[] = []
+  if (taught && behaviourLogprobs) found.push('it gives a taught text log-probs of another conditioning')
   if (!isOwn) found.push('it trains on tokens under a conditioning that they were not sampled under')
   if (replayed !== undefined && !behaviourLogprobs)
     found.push('it replays a rollout whose behaviour log-probs are not known')

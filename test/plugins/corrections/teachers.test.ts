@@ -116,18 +116,20 @@ test('a teacher without room for an answer is given up, and it is said', async (
   expect(world.context.lines[0]).toMatch(/peer\/a has no room for an answer/)
 })
 
-test("peers' groups and borrowed answers are not taught", async () => {
+test("peers' groups, borrowed answers and taught texts are not taught", async () => {
   const hooks = create(teachers)
   const world = knowing(['peer/a'])
   await rounds(hooks, 24, world)
   const groups = [
     wrong(1, { author: 'peer' }),
-    groupOf([rolloutOf(0, 2, { author: 'peer' }), rolloutOf(0, 2)], { prompt: promptOf(2) }),
+    groupOf([rolloutOf(0, 2, { author: 'peer' }), rolloutOf(0, 2, { taught: true }), rolloutOf(0, 2)], {
+      prompt: promptOf(2),
+    }),
   ]
   const teaching = await hooks.teach!(groups, world.context)
   expect(teaching.map((row) => row.map((top) => top !== undefined))).toEqual([
     [false, false],
-    [false, true],
+    [false, false, true],
   ])
 })
 
