@@ -7,6 +7,7 @@ import { halfBillion } from './half-billion.ts'
 import type { Recipe } from './recipe.ts'
 import { sorting } from './sorting.ts'
 import { threeTasks } from './three-tasks.ts'
+import { tooFast } from './too-fast.ts'
 
 export type { Recipe } from './recipe.ts'
 
@@ -16,6 +17,7 @@ export const RECIPES = {
   'extract-json': extractJson,
   calculator,
   shop,
+  'too-fast': tooFast,
   'half-billion': halfBillion,
 } as const satisfies Record<string, Recipe>
 
