@@ -90,6 +90,8 @@ export const EVIDENCE: Readonly<Record<string, string>> = {
   'replay/r3_like': '+6.2 ± 4.9 points (earlier model); about none with a pretrained model',
   'replay/dots': 'set +11 ± 11 points at twice the time a token (earlier model)',
   'skill/arise': 'needs a larger model: 135 M parameters wrote none of 19 texts so that it could be read',
+  'skill/slea': 'needs a larger model: its library did harm in evaluation, 3 and 18 % against 30 %',
+  'skill/sage_chain': 'needs a larger model: none of 384 texts could be read',
   'skill/training_free_grpo': 'needs a larger model: none of 12 texts could be read',
   'control/april': '0.83 of the speed on a CPU; for devices whose step costs the same however full',
   'control/spo_chain': '−2.4 ± 3.3 points, not told apart from GRPO',
@@ -128,13 +130,6 @@ export const GONE: Readonly<Record<string, { because: string; harmless?: boolean
   'selector/vade_like': { because: 'it was a reconstruction, and three runs did not tell it from "uniform"' },
   'control/dars': { because: 'at equal tokens it ended 9.9 ± 4.6 points below asking all alike' },
   'control/xrpo_like': { because: 'at equal tokens it brought nothing over asking all alike' },
-  'skill/slea': {
-    because: 'with 135 M parameters its library did harm, 3 and 18 % against 30 % without; use "arise"',
-  },
-  'skill/sage_chain': {
-    because:
-      'with 135 M parameters it ended at 18 % where "grpo" had 28 and 30 %, and none of 384 texts could be read',
-  },
   'replay/rescue': {
     because: 'in its one run it taught nothing; among machines of yours use "lessons", or "teachers"',
   },

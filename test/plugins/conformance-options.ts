@@ -26,6 +26,13 @@ export const OPTIONS: Record<string, ConformanceOptions> = {
   'hint/sage': { write: () => LEVELS },
   'hint/scaf_grpo': { settings: { exemption: 1 } },
   'skill/arise': { settings: { warmUp: 2 }, write: (_, { index }) => skill(index) },
+  'skill/slea': {
+    settings: { warmUp: 2, smallest: 2 },
+    write: (prompt) => {
+      const at = prompt.length % 97
+      return `principle: ${words(at)}\nmethod: ${words(at + 3)}\nmistake: ${words(at + 5)}`
+    },
+  },
   'skill/training_free_grpo': {
     write: (prompt) =>
       prompt.includes('JSON list of edits')

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import arise from '../../../plugins/skills/arise/arise.ts'
 import { askOnce, fittedPrompt } from '../../../plugins/skills/library/asking.ts'
+import slea from '../../../plugins/skills/slea/slea.ts'
 import trainingFreeGrpo from '../../../plugins/skills/training-free-grpo/training-free-grpo.ts'
 import type { Plugin } from '../../../protocol/plugin/index.ts'
 import { sampled } from '../replay/samples.ts'
@@ -42,7 +43,7 @@ test('texts beyond the tokens are none, and other failures are told', async () =
   await expect(askOnce([{ prompt: 'a' }], ask, broken)).rejects.toThrow('no room')
 })
 
-const WRITERS: readonly Plugin[] = [arise, trainingFreeGrpo]
+const WRITERS: readonly Plugin[] = [arise, slea, trainingFreeGrpo]
 test.each(WRITERS)('$name asks for nothing that a small model cannot read', async (plugin) => {
   const limits = { context: 1500, completion: 64 }
   const long = 'step by step '.repeat(200)

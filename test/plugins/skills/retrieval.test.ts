@@ -3,11 +3,12 @@ import arise from '../../../plugins/skills/arise/arise.ts'
 import { SEEDS } from '../../../plugins/skills/arise/document.ts'
 import { createLibrary } from '../../../plugins/skills/library/library.ts'
 import { centred, createRetrieval } from '../../../plugins/skills/library/retrieval.ts'
+import slea from '../../../plugins/skills/slea/slea.ts'
 import type { Context } from '../../../protocol/plugin/index.ts'
 import { conformance, type ScriptedOptions } from '../../../protocol/plugin/testing/index.ts'
 import { OPTIONS } from '../conformance-options.ts'
 import { withSettings } from '../samples.ts'
-import { contextWith, promptOf, put, small } from './samples.ts'
+import { contextWith, promptOf, put, small, visit } from './samples.ts'
 
 type States = NonNullable<ScriptedOptions['hidden']>
 
@@ -99,10 +100,25 @@ test('ARISE shows the skill that is nearest by states, without a gate', async ()
   expect(before).toContain(SEEDS.find((text) => text.includes('place_by_place')))
 })
 
-describe('ARISE by states keeps to what any plugin must keep to', () => {
-  const id = 'skill/arise'
+test('SLEA-RL fills up with what is nearest by states', async () => {
+  const shown = async (retrieval: 'words' | 'states'): Promise<string> => {
+    const hooks = withSettings(slea, { warmUp: 1, smallest: 1, retrieval })
+    const write = (): string => 'method: sum up what is there\nprinciple: words of a text in order'
+    await hooks.observe!([visit(1, 0, [1])], contextWith({ write }))
+    const hidden = states({ 'sum up': 1, 'add all': 1, 'words of': -1 })
+    const asked = { prompt: promptOf(2), question: '', observation: 'add all words of a text', turn: 1 }
+    return (await hooks.compose!(asked, contextWith({ hidden, step: 1 })))!.before!
+  }
+  const order = (text: string): number => text.indexOf('sum up') - text.indexOf('words of')
+  expect(order(await shown('states'))).toBeLessThan(0)
+  expect(order(await shown('words'))).toBeGreaterThan(0)
+})
+
+describe.each([
+  ['skill/arise', arise, { choice: 'states' }],
+  ['skill/slea', slea, { retrieval: 'states' }],
+] as const)('%s by states keeps to what any plugin must keep to', (id, plugin, by) => {
   const options = OPTIONS[id]!
-  const settings = { ...options.settings, choice: 'states' }
-  for (const { name, run } of conformance(arise, { ...options, settings }))
+  for (const { name, run } of conformance(plugin, { ...options, settings: { ...options.settings, ...by } }))
     test(name.replace(`${id} `, ''), run)
 })
