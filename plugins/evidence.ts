@@ -86,6 +86,8 @@ export const EVIDENCE: Readonly<Record<string, string>> = {
   'hint/sage': '+3.4 ± 1.4 points (earlier model); 10 and 12 points below GRPO with a pretrained model',
   'hint/scaf_grpo': NO_GAIN,
   'hint/hill': NO_GAIN,
+  'hint/sage_light': NO_GAIN,
+  'hint/hatch': 'with SAGE, not told apart from SAGE alone (earlier model)',
   'replay/lessons': '36 to 82 % of a specialist on its task, one seed',
   'replay/r3_like': '+6.2 ± 4.9 points (earlier model); about none with a pretrained model',
   'replay/dots': 'set +11 ± 11 points at twice the time a token (earlier model)',
@@ -135,8 +137,6 @@ export const GONE: Readonly<Record<string, { because: string; harmless?: boolean
   },
   'selector/common': { because: 'only "rescue" needed it, which is gone; use "uniform"' },
   'replay/selective_like': { because: 'it brought nothing; use "dots" or "r3_like"' },
-  'hint/sage_light': { because: 'at equal tokens it brought nothing over "grpo"; use "sage"' },
-  'hint/hatch': { because: 'with "sage" it was not told from "sage" alone', harmless: true },
   'hint/cog_rethinker_like': {
     because: 'it solved none of 32 prompts with a model of 135 M parameters, and ended below "grpo"',
   },

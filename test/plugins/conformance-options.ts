@@ -24,6 +24,7 @@ export const OPTIONS: Record<string, ConformanceOptions> = {
   'correction/kl': { settings: { target: 0.1 } },
   'hint/hill': { write: (_, { index }) => (index === 0 ? 'none' : '<hint>Begin on the right.</hint>') },
   'hint/sage': { write: () => LEVELS },
+  'hint/sage_light': { write: () => LEVELS },
   'hint/scaf_grpo': { settings: { exemption: 1 } },
   'skill/arise': { settings: { warmUp: 2 }, write: (_, { index }) => skill(index) },
   'skill/slea': {

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import { HINTS } from '../../../plugins/hints/index.ts'
+import basicArithmetic from '../../../plugins/tasks/arithmetic/basic-arithmetic.ts'
 import { hasSignal } from '../../../protocol/train/index.ts'
 import { type PlayOptions, play } from '../../rollout/play.ts'
 import { evaluateText } from '../tasks/expressions.ts'
@@ -87,5 +88,35 @@ describe('in rounds of the daemon', () => {
       expect(hinted[0]).toMatchObject({ reward: 1, arm: 'hint' })
       expect(group).toMatchObject({ arm: 'base', tainted: true })
     }
+  })
+
+  it('SAGE-light hints a prompt when it comes back', async () => {
+    const playing = await rounds({ use: 'sage_light', writer: 'solution' }, {})
+    const candidates = [
+      { task: 'basic_arithmetic', taskVersion: basicArithmetic.version, seed: 5, difficulty: 6 },
+    ]
+    const first = await playing.round({ want: 1, candidates })
+    const second = await playing.round({ want: 1, candidates })
+    expect(playing.troubles).toEqual([])
+    expect([...first.groups, ...second.groups].map(({ arm }) => arm)).toEqual(['base', 'hint'])
+    expect(second.groups.every(hasSignal)).toBe(true)
+  })
+
+  it('HATCH scales what a hinted group teaches', async () => {
+    const playing = await rounds(
+      { use: 'sage', writer: 'solution' },
+      {
+        host: {
+          hints: [
+            { use: 'sage', writer: 'solution' },
+            { use: 'hatch', kappa: 0.5 },
+          ],
+        },
+      },
+    )
+    const { groups } = await playing.round()
+    const advantages = (await playing.host.batch({ step: 0 }).advantage(groups)).flat() as number[]
+    // Half right, half wrong: one over the sample deviation, then halved, since every prompt is all wrong.
+    for (const value of advantages) expect(Math.abs(value)).toBeCloseTo((0.5 / Math.sqrt(1 / 3)) * 0.5, 3)
   })
 })
