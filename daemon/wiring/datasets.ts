@@ -1,6 +1,7 @@
 // Loads the tasks of a config: the built-in ones, and one for each dataset and each file. Used by nodes,
 // `config check`, `doctor` and `score`. Verifier paths are already resolved, so a verifier with a slash is a file.
 
+import { existsSync } from 'node:fs'
 import { basename } from 'node:path'
 import {
   datasetTask,
@@ -161,12 +162,13 @@ function wrongVerifier(
 const wrong = (path: string, problems: readonly Problem[]): WaggleError =>
   listed(`the dataset ${path}`, problems, { key: 'dataset', file: path })
 
-/** `key` of the task's entry names `file`, which has the problems; undefined if the entry itself has them. */
+/** `key` of the task's entry names `file`, which has the problems; the entry itself has them if it is undefined or not there. */
 function listed(
   what: string,
   problems: readonly Problem[],
-  source: { key: string; file: string | undefined },
+  { key, file: named }: { key: string; file: string | undefined },
 ): WaggleError {
+  const file = named !== undefined && existsSync(named) ? named : undefined
   const rows = problems.map(({ where, message }) => `  ${where}  ${message}`)
   const more =
     problems.length >= MAX_PROBLEMS ? `\n  and possibly more: these are the first ${MAX_PROBLEMS}` : ''
@@ -175,8 +177,8 @@ function listed(
     'E_DATASET',
     safeText(`${what} has ${count}\n${rows.join('\n')}${more}`, { limit: 16_384 }),
     {
-      hint: `Correct ${source.file ?? 'the config'}, then run \`waggle config check\`. The tutorial has an example dataset; \`waggle help config\` explains the keys.`,
-      data: { ...source, problems: [...problems] },
+      hint: `Correct ${file ?? 'the config'}, then run \`waggle config check\`. The tutorial has an example dataset; \`waggle help config\` explains the keys.`,
+      data: { key, file, problems: [...problems] },
     },
   )
 }

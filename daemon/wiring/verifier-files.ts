@@ -109,6 +109,8 @@ function asVerifier(value: unknown): CustomVerifier {
     throw new Fault('its name must be 1 to 64 of a-z, 0-9, _ and -')
   if (VERIFIERS.some(({ name }) => name === given.name))
     throw new Fault(`has the name of a built-in verifier, "${given.name}"; choose another`)
+  if (given.settings !== undefined && !given.settings?.['~standard'])
+    throw new Fault('its settings must be a schema, such as z.strictObject({ … }) of zod')
   return given as CustomVerifier
 }
 

@@ -81,7 +81,16 @@ const settings = z.object({ words: z.number().default(${words}) })`
 
 test('one that is not there is refused', async () => {
   const missing = [{ name: 'rows', dataset: '/nowhere/rows.csv', verifier: '/nowhere/mine.ts' }]
-  await expect(loadTasks(missing)).rejects.toThrow(/mine\.ts {2}mine\.ts does not exist; check the path/)
+  const error = (await loadTasks(missing).catch((thrown: unknown) => thrown)) as WaggleError
+  expect(error.message).toMatch(/mine\.ts {2}mine\.ts does not exist; check the path/)
+  expect(error.hint).toMatch(/^Correct the config,/)
+})
+
+test('one that the config names without ./ is refused, with how a file is named', async () => {
+  const bare = [{ name: 'rows', dataset: '/nowhere/rows.csv', verifier: 'mine.ts' }]
+  await expect(loadTasks(bare)).rejects.toThrow(
+    /"mine\.ts" is no verifier's name.* in the config, as "\.\/mine\.ts"/,
+  )
 })
 
 test.each<[string, Parameters<typeof load>[0], string, RegExp]>([
@@ -99,6 +108,12 @@ test.each<[string, Parameters<typeof load>[0], string, RegExp]>([
     { file: "export default { kind: 'verifier', api: 1, name: 'numeric', score() {} }" },
     '',
     /the name of a built-in verifier/,
+  ],
+  [
+    'has settings without a schema',
+    { file: "export default { kind: 'verifier', api: 1, name: 'mine', settings: null, score() {} }" },
+    '',
+    /its settings must be a schema, such as z\.strictObject/,
   ],
   ['has no such setting', {}, ', words = 1', /has no settings, so no "words"/],
   [

@@ -45,7 +45,7 @@ export function readJudge(given: unknown): { verifier: Verifier; settings: Setti
   const verifier = VERIFIERS.find(({ name }) => name === use)
   if (!verifier && typeof use === 'string' && /[./\\]/.test(use))
     throw new Fault(
-      `a row cannot name a file as its verifier, only the config can; rows may name ${names.join(', ')}`,
+      `${show(use)} is no verifier's name. A file is named in the config, as "./mine.ts"; a row cannot name a file, only ${names.join(', ')}`,
     )
   if (!verifier)
     throw new Fault(`there is no verifier ${show(use)}.${nearest(use, names)} There are ${names.join(', ')}`)
