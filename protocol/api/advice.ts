@@ -131,12 +131,17 @@ const alone: Rule = ({ swarm, time, node }) =>
       )
     : undefined
 
+/** Without copies of known groups: a node that has restarted gets many, and they cost nothing. */
 const refused: Rule = ({ rollouts: r }) => {
-  const counts = Object.entries(r?.refused ?? {}).sort(([, a], [, b]) => b - a)
+  const { duplicate: _known, own: _own, ...rest } = r?.refused ?? {}
+  const counts = Object.entries(rest).sort(([, a], [, b]) => b - a)
   const all = counts.reduce((sum, [, n]) => sum + n, 0)
-  if (!r || !counts[0] || r.received < ENOUGH_GROUPS || all < r.received * REFUSED_HIGH) return undefined
+  if (!r || !counts[0]) return undefined
+  // What is refused at the door does not count as received.
+  const came = Math.max(r.received, r.verified + all)
+  if (came < ENOUGH_GROUPS || all < came * REFUSED_HIGH) return undefined
   return attention(
-    `${percent(all / r.received, 0)} of peers' groups are refused, most because: ${refusalText(counts[0][0])}`,
+    `${percent(all / came, 0)} of peers' groups are refused, most because: ${refusalText(counts[0][0])}`,
     'see the Swarm tab, or `peers`',
   )
 }
