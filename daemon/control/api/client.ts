@@ -153,7 +153,10 @@ function unreachable(endpoint: Endpoint, cause: NodeJS.ErrnoException): WaggleEr
         cause,
       })
     default:
-      return new WaggleError('E_CONTROL', `the connection to the daemon failed: ${cause.message}`, { cause })
+      return new WaggleError('E_CONTROL', `the connection to the daemon failed: ${cause.message}`, {
+        hint: 'Check `waggle status` and the log.',
+        cause,
+      })
   }
 }
 
