@@ -282,7 +282,7 @@ describe('tables and other names', () => {
       'a column that is missing',
       'question,answr\n1 + 2,3\n',
       'prompt = "question"',
-      /sums\.csv:1 {2}there is no field "answer"\. Did you mean "answr"\? There are question, answr/,
+      /sums\.csv:1 {2}there is no field "answer"\. Did you mean "answr"\? There are question, answr\. `fields` in the config says which/,
     ],
     [
       'columns of other names without a mapping',

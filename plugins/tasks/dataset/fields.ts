@@ -119,7 +119,9 @@ function lookUp(row: Given, name: string): unknown {
 }
 
 function missing(name: string, known: readonly string[]): Fault {
-  return new Fault(`there is no field ${show(name)}.${nearest(name, known)} ${thereAre(known)}`)
+  return new Fault(
+    `there is no field ${show(name)}.${nearest(name, known)} ${thereAre(known)}. \`fields\` in the config says which count`,
+  )
 }
 
 /** The first twelve, and how many more. */
