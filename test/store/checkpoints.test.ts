@@ -159,6 +159,21 @@ describe('checkpoints', () => {
     ])
   })
 
+  it('go on in a new folder where somebody removed it', async () => {
+    const disk = new SimulatedDisk()
+    const checkpoints = await open(disk)
+    await disk.rename('/home/checkpoints', '/home/old')
+    await save(checkpoints, 1)
+    expect((await (await open(disk)).latest())?.manifest.step).toBe(1)
+  })
+
+  it('do not come back at the place that a home has left', async () => {
+    const disk = new SimulatedDisk()
+    const checkpoints = await open(disk)
+    await disk.rename('/home', '/moved')
+    await expect(save(checkpoints, 1)).rejects.toThrow('not saved: /home/checkpoints does not exist')
+  })
+
   it('are undefined where none was ever made', async () => {
     expect(await (await open(new SimulatedDisk())).latest()).toBeUndefined()
   })

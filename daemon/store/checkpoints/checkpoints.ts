@@ -3,9 +3,9 @@
 // known to be good. Callers decide what a checkpoint contains: weights, optimizer state, counters. A folder may have
 // checkpoints of several lineages, one for each model that was trained; `of` gives those of one.
 
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { type Content, writeDirectoryWhole } from '../atomic.ts'
+import { type Content, ensureDirectory, writeDirectoryWhole } from '../atomic.ts'
 import { type Disk, explainErrno } from '../disk.ts'
 import type { Log } from '../log.ts'
 import { watchedDisk } from '../watched-disk.ts'
@@ -153,6 +153,8 @@ async function write(
   { directory }: CheckpointOptions,
   { folder, disk, clock }: Parts & { folder: CheckpointFolder },
 ): Promise<Checkpoint> {
+  // Somebody may have removed the folder. In a home that has moved, it must not come back at the old place.
+  if (await disk.stat(dirname(directory))) await ensureDirectory(directory, { disk })
   const sequence = ((await folder.entries())[0]?.sequence ?? 0) + 1
   const name = folderOf({ sequence, step: facts.step })
   const manifest = await writeDirectoryWhole(

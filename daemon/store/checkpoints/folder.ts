@@ -45,7 +45,8 @@ export async function openFolder(
     } catch (error) {
       // Errors without an errno come from the content to be saved, or are bugs, so they are passed on.
       if (error instanceof WaggleError || !errnoOf(error)) throw error
-      throw new WaggleError('E_CHECKPOINT', `${what}: ${explainErrno(error)}`, {
+      const why = errnoOf(error) === 'ENOENT' ? `${directory} does not exist` : explainErrno(error)
+      throw new WaggleError('E_CHECKPOINT', `${what}: ${why}`, {
         hint: `Make room on the disk of ${directory} and check its permissions. Older checkpoints are not touched.`,
         data: { directory },
         cause: error,
