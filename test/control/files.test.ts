@@ -47,6 +47,27 @@ test('a file that cannot be written is reported once, and only lines are lost', 
   expect(told).toHaveLength(1)
 })
 
+test.each(['logs', 'logs/x.log'])('lines go on where somebody removed %s', async (removed) => {
+  const path = join(folder, 'logs', 'x.log')
+  const lines = createJsonLines({ path, maxBytes: 10, flushMs: 1 })
+  lines.write('first line')
+  await vi.waitFor(() => expect(lines.bytes).toBeGreaterThan(0))
+  rmSync(join(folder, removed), { recursive: true })
+  lines.write('second line')
+  await lines.close()
+  expect(linesOf(path)).toEqual(['second line'])
+})
+
+test('a home that has moved does not come back at the old place', async () => {
+  const lines = createJsonLines({ path: join(folder, 'home', 'logs', 'x.log'), flushMs: 1 })
+  lines.write(1)
+  await vi.waitFor(() => expect(lines.bytes).toBeGreaterThan(0))
+  rmSync(join(folder, 'home'), { recursive: true })
+  lines.write(2)
+  await lines.close()
+  expect(readdirSync(folder)).toEqual([])
+})
+
 test('the log has what was said before and after, without the many and without secrets', async () => {
   const events = createEventLog({}, { clock: () => 7 })
   events.emit({ type: 'state', state: 'STARTING' })

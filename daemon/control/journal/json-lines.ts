@@ -52,6 +52,8 @@ export function createJsonLines(
     if (lines === '') return
     try {
       if (bytes > 0 && bytes + lines.length > maxBytes) await putAside()
+      // Somebody may have removed it. In a home that has moved, it must not come back at the old place.
+      await mkdir(dirname(path)).catch(() => {})
       await appendFile(path, lines)
       bytes += Buffer.byteLength(lines)
     } catch (error) {
@@ -61,7 +63,7 @@ export function createJsonLines(
 
   async function putAside(): Promise<void> {
     for (let i = keep - 1; i >= 1; i--) await rename(`${path}.${i}`, `${path}.${i + 1}`).catch(() => {})
-    await rename(path, `${path}.1`)
+    await rename(path, `${path}.1`).catch(() => {})
     bytes = 0
   }
 
