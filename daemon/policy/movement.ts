@@ -1,12 +1,12 @@
 // How far a model moved between two of its checkpoints, relative to the norm of its weights. An adapter's two factors say
 // little by themselves: their product, scaled, is what moves the matrix under them.
 
-import { join } from 'node:path'
 import { WaggleError } from '../../protocol/errors.ts'
 import { type AdapterSpec, adapterNames } from '../engine/decoder.ts'
 import type { Disk } from '../store/disk.ts'
 import type { WeightSource } from './files/model-files.ts'
-import { openWeights, type Weights } from './safetensors/read.ts'
+import type { Weights } from './safetensors/read.ts'
+import { openTrained } from './trained.ts'
 
 export interface Movement {
   /**
@@ -50,7 +50,7 @@ export async function movement(
   const opened: Side[] = []
   try {
     for (const { folder, adapter } of checkpoints) {
-      const weights = await openWeights({ path: join(folder, 'model.safetensors') }, { disk })
+      const weights = await openTrained(folder, { disk })
       opened.push({ weights, scale: adapter ? adapter.alpha / adapter.rank : 1 })
     }
     const sides = opened as [Side, Side]

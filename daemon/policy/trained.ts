@@ -1,5 +1,6 @@
 // The trained model of a run: the base model with a checkpoint's tensors in place of its own.
 
+import { join } from 'node:path'
 import { z } from 'zod'
 import type { Evaluation, TrainingPhase } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -8,7 +9,7 @@ import type { BaseWeights } from '../engine/stored/stored.ts'
 import type { Disk } from '../store/disk.ts'
 import type { BaseFacts } from './files/base-facts.ts'
 import type { Decoder } from './model.ts'
-import { openWeights } from './safetensors/read.ts'
+import { openWeights, type Weights } from './safetensors/read.ts'
 
 /** Phases that a manifest may have; older ones are dropped. */
 export const MAX_PHASES = 64
@@ -134,8 +135,8 @@ export async function applyTrained<Base extends Decoder<BaseWeights>>(
     base,
     lineage,
     adapter,
-    weightsFile,
-  }: { base: Base; lineage: string; adapter?: AdapterSpec | undefined; weightsFile: string },
+    folder,
+  }: { base: Base; lineage: string; adapter?: AdapterSpec | undefined; folder: string },
   { disk }: { disk: Disk },
 ): Promise<Base> {
   if (lineage !== base.digest) {
@@ -146,11 +147,28 @@ export async function applyTrained<Base extends Decoder<BaseWeights>>(
   }
   const spec = adapter ? { ...base.spec, adapter } : base.spec
   const weights: Record<string, BaseWeights[string]> = adapter ? { ...base.weights } : {}
-  const source = await openWeights({ path: weightsFile }, { disk })
+  const source = await openTrained(folder, { disk })
   try {
     for (const name of trainableShapes(spec).keys()) weights[name] = await source.readFloat32(name)
+  } catch (cause) {
+    throw unreadable(folder, cause as Error)
   } finally {
     await source.close()
   }
   return { ...base, spec, weights }
 }
+
+/** A checkpoint's tensors. Rejects with E_CHECKPOINT if they cannot be read. */
+export async function openTrained(folder: string, { disk }: { disk: Disk }): Promise<Weights> {
+  try {
+    return await openWeights({ path: join(folder, 'model.safetensors') }, { disk })
+  } catch (cause) {
+    throw unreadable(folder, cause as Error)
+  }
+}
+
+const unreadable = (folder: string, cause: Error): WaggleError =>
+  new WaggleError('E_CHECKPOINT', `the checkpoint ${folder} cannot be read: ${cause.message}`, {
+    hint: '`waggle up` goes on with the newest one that is whole. To go back to another now: `waggle checkpoint list`, then `waggle checkpoint restore STEP`.',
+    cause,
+  })

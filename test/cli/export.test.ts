@@ -1,6 +1,6 @@
 // waggle export of a home as a node leaves it: checkpoints written by the node's own code, and a recorded run.
 
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -194,6 +194,32 @@ test('a home without a checkpoint has nothing to export', async () => {
   const { status, stderr } = await waggle(['export', 'model', '/x/y', '--home', freshHome()])
   expect(stderr).toContain('there is no checkpoint')
   expect(status).toBe(4)
+})
+
+test('a home that trained another model has nothing of this one to export', async () => {
+  const { home } = await trainedHome()
+  const other = join(home, 'other')
+  await waggle(['export', 'model', other, '--home', home])
+  const { stderr } = await waggle(['export', 'model', join(home, 'x'), '--home', home, '--model', other])
+  expect(stderr).toContain(`there is no checkpoint of ${other} in ${join(home, 'checkpoints')}`)
+  expect(stderr).toContain(`up --model ${other} --home ${home}`)
+})
+
+test.each([
+  ['export', 'model', 'out'],
+  ['generate', 'hi'],
+  ['checkpoint', 'diff'],
+])('a newest checkpoint that is cut off is named by %s %s, with what to do', async (...words) => {
+  const { home } = await trainedHome()
+  const folder = join(home, 'checkpoints/000002-step-9')
+  truncateSync(join(folder, 'model.safetensors'), 1000)
+  const { stderr } = await waggle([
+    ...words.map((one) => (one === 'out' ? join(home, one) : one)),
+    '--home',
+    home,
+  ])
+  expect(stderr).toContain(`the checkpoint ${folder} cannot be read: model.safetensors: `)
+  expect(stderr).toContain('checkpoint restore STEP')
 })
 
 test("a checkpoint of another model than the config's is not exported as if it were of this one", async () => {

@@ -9,6 +9,7 @@ import { bundledModel } from '../../policy/sources/find.ts'
 import { applyTrained } from '../../policy/trained.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import { sizeOf, WEIGHT_FILES, watchedDisk } from '../../store/watched-disk.ts'
+import { quoted } from '../context.ts'
 import type { Context } from '../contract.ts'
 import { contextConfig } from '../load-config.ts'
 import { withProgress } from '../text/progress.ts'
@@ -104,7 +105,7 @@ export async function loadCheckpoint(
       base: await loadBase(context, checkpoint, precision, check),
       lineage: checkpoint.lineage,
       adapter: checkpoint.adapter,
-      weightsFile: join(checkpoint.folder, 'model.safetensors'),
+      folder: checkpoint.folder,
     },
     { disk },
   )
@@ -142,8 +143,9 @@ export async function loadAskedAs(
   return { model: await loadChecked(context, directory, precision, check), name }
 }
 
-export function noCheckpoint(directory: string): WaggleError {
-  return new WaggleError('E_CHECKPOINT', `there is no checkpoint in ${directory}`, {
-    hint: 'Train first: `waggle up`, then `waggle checkpoint`.',
+export function noCheckpoint({ paths, options: { model } }: Context): WaggleError {
+  const [of, named] = model === undefined ? ['', ''] : [` of ${model}`, ` --model ${quoted(String(model))}`]
+  return new WaggleError('E_CHECKPOINT', `there is no checkpoint${of} in ${paths.checkpoints}`, {
+    hint: `Train first: \`waggle up${named}\`, then \`waggle checkpoint\`.`,
   })
 }

@@ -25,7 +25,8 @@ import { recordsOf } from './run-records.ts'
 /** Number of tensors that `diff` shows. */
 const TENSORS = 8
 
-export function list({ paths, json, io, out }: Context): number {
+export function list(context: Context): number {
+  const { paths, json, io, out } = context
   const all = checkpointsHere(paths.checkpoints)
   const rows = all.map((one) => ({
     step: one.step,
@@ -42,7 +43,7 @@ export function list({ paths, json, io, out }: Context): number {
     out(JSON.stringify({ v: 1, checkpoints: rows }))
     return 0
   }
-  if (rows.length === 0) throw noCheckpoint(paths.checkpoints)
+  if (rows.length === 0) throw noCheckpoint(context)
   const isOne = all.every(({ lineage }) => lineage === all[0]!.lineage)
   const table = rows.map(({ step, model, time, bytes: size, accuracy, evaluated, path }) => [
     ...(isOne ? [] : [safeText(model, { line: true })]),
@@ -92,9 +93,10 @@ export async function diff(context: Context): Promise<number> {
 }
 
 /** The two that are to be compared, of one model. */
-function comparedBy({ paths, arguments: [, from, to] }: Context): [CheckpointHere, CheckpointHere] {
-  const all = checkpointsHere(paths.checkpoints)
-  if (all.length === 0) throw noCheckpoint(paths.checkpoints)
+function comparedBy(context: Context): [CheckpointHere, CheckpointHere] {
+  const [, from, to] = context.arguments
+  const all = checkpointsHere(context.paths.checkpoints)
+  if (all.length === 0) throw noCheckpoint(context)
   const a = from === undefined ? (sameModel(all, all[0]!)[1] ?? all[0]!) : ofStep(all, from)
   const same = sameModel(all, a)
   if (to !== undefined) return [a, ofStep(same, to)]

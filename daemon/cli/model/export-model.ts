@@ -43,7 +43,7 @@ async function exportTo(target: string, push: Push | undefined, context: Context
     // Of the base, an adapter by itself needs no values.
     model: await loadCheckpoint(context, checkpoint, bare ? 'file' : 'f32'),
   }))
-  if (!newest) throw noCheckpoint(paths.checkpoints)
+  if (!newest) throw noCheckpoint(context)
   const { checkpoint, model } = newest
   const base = await cardBase(
     { name: model.directory, ...checkpoint.base, directory: model.directory },
