@@ -43,7 +43,7 @@ export function tokenOf(file: string): string {
 function newToken(file: string): string {
   const token = randomBytes(24).toString('base64url')
   try {
-    mkdirSync(dirname(file), { recursive: true })
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
     writeFileSync(file, `${token}\n`, { mode: 0o600 })
     chmodSync(file, 0o600)
   } catch (cause) {

@@ -1,7 +1,12 @@
 // Waiting for a node that was started in the background, by a clock that is turned by hand.
 
-import { expect, test } from 'vitest'
-import { whenUp, withoutDetach } from '../../daemon/cli/daemon/detach.ts'
+import { closeSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { openOutput, whenUp, withoutDetach } from '../../daemon/cli/daemon/detach.ts'
+import { freshHome, removeHomes, waggle } from './run-cli.ts'
+
+afterAll(removeHomes)
 
 const HEALTH = { name: 'otter', peerId: '12D3KooW', pid: 7 } as never
 
@@ -59,4 +64,17 @@ test('a node that answers while it starts is not up yet', async () => {
 
 test.each(['up', 'restart', 'join'])('a home that is called %s stays one', (home) => {
   expect(withoutDetach(['--home', home, 'restart'])).toEqual(['--home', home, 'up'])
+})
+
+test('a home that does not exist is made for this user only', () => {
+  const home = join(freshHome(), 'new')
+  closeSync(openOutput(join(home, 'logs', 'up.out')))
+  expect(statSync(home).mode & 0o777).toBe(0o700)
+})
+
+test('a home that cannot be made is no bug', async () => {
+  const file = join(freshHome(), 'file')
+  writeFileSync(file, '')
+  const { stderr } = await waggle(['up', '--detach', '--home', join(file, 'home')])
+  expect(stderr).toContain('E_HOME')
 })

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -40,6 +40,12 @@ async function doctor(home: string, ...more: string[]): Promise<{ status: number
   const { status, stdout } = await waggle(['doctor', '--json', '--home', home, ...more])
   return { status, findings: JSON.parse(stdout).findings }
 }
+
+test('init makes a home for this user only', async () => {
+  const home = join(freshHome(), 'new')
+  await waggle(['init', '--home', home])
+  expect(statSync(home).mode & 0o777).toBe(0o700)
+})
 
 test('init takes a preset, and `auto` finds one for this machine', async () => {
   const home = freshHome()

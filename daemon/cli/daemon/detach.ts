@@ -3,7 +3,7 @@
 
 import { spawn } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Health } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -22,8 +22,7 @@ export async function runDetached(context: Context): Promise<number> {
   const { io, paths, client } = context
   await refuseSecond(context)
   const output = join(paths.logs, 'up.out')
-  mkdirSync(paths.logs, { recursive: true })
-  const file = openSync(output, 'w')
+  const file = openOutput(output)
   const child = spawn(process.execPath, [...process.execArgv, ...io.self, ...withoutDetach(io.argv)], {
     detached: true,
     stdio: ['ignore', file, file],
@@ -52,6 +51,19 @@ export async function runDetached(context: Context): Promise<number> {
   // The node's own output explains the failure best.
   io.stderr.write(words())
   return outcome
+}
+
+/** As the node itself would, this makes a home that no other user can read. */
+export function openOutput(output: string): number {
+  try {
+    mkdirSync(dirname(output), { recursive: true, mode: 0o700 })
+    return openSync(output, 'w')
+  } catch (cause) {
+    throw new WaggleError('E_HOME', `cannot write ${output}: ${(cause as Error).message}`, {
+      hint: 'Make the home writable for this user, or use --home DIR on another disk.',
+      cause,
+    })
+  }
 }
 
 interface Starting {

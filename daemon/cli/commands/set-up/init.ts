@@ -21,7 +21,7 @@ export async function run(context: Context): Promise<number> {
     })
   }
   try {
-    mkdirSync(dirname(config), { recursive: true })
+    mkdirSync(dirname(config), { recursive: true, mode: 0o700 })
     writeFileSync(config, configTemplate(configKeys(), configSections(), { preset }))
     writeFileSync(join(dirname(config), SCHEMA_FILE), `${JSON.stringify(configJsonSchema(), null, 2)}\n`)
   } catch (cause) {
