@@ -2,7 +2,7 @@
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { loadNewest } from '../../daemon/cli/model/checkpoint.ts'
 import { type CheckpointHere, newestCheckpoint } from '../../daemon/cli/model/manifests.ts'
@@ -49,4 +49,11 @@ test('a checkpoint that cannot be read and is still the newest is an error', asy
   save('1')
   const load = () => loadNewest(newest, () => Promise.reject(new Error('damaged')))
   await expect(load()).rejects.toThrow('damaged')
+})
+
+test('checkpoints that cannot be read are no bug, and not taken for none', () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'waggle-newest-')), 'checkpoints')
+  onTestFinished(() => rmSync(dirname(file), { recursive: true }))
+  writeFileSync(file, '')
+  expect(() => newestCheckpoint(file)).toThrow(expect.objectContaining({ code: 'E_HOME' }))
 })

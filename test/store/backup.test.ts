@@ -289,3 +289,15 @@ async function* files(...given: Array<[name: string, text: string, size?: number
   for (const [name, text, size] of given)
     yield { name, size: size ?? Buffer.byteLength(text), content: [Buffer.from(text)] }
 }
+
+test('where the home cannot be written, the archive is not blamed', async () => {
+  const denied = Object.assign(new Error(), { code: 'EROFS' })
+  const restoring = restoreBackup(
+    {
+      ...{ file: join(root, 'home.tar'), state: join(root, 'denied'), config: join(root, 'denied.toml') },
+      ...{ replace: false, withoutIdentity: false },
+    },
+    { disk: { ...disk, makeDirectory: () => Promise.reject(denied) }, clock, at: () => {} },
+  )
+  await expect(restoring).rejects.toMatchObject({ hint: expect.stringContaining('permissions of the home') })
+})

@@ -1,7 +1,8 @@
 // The checkpoints of a home by their manifests alone, for commands.
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { WaggleError } from '../../../protocol/errors.ts'
 import { type TrainedMeta, trainedMeta } from '../../policy/trained.ts'
 
 export interface CheckpointHere extends TrainedMeta {
@@ -18,8 +19,7 @@ export interface CheckpointHere extends TrainedMeta {
 
 /** Newest first. Reads only the manifests; the files are verified when they are loaded. */
 export function checkpointsHere(directory: string): CheckpointHere[] {
-  const names = existsSync(directory) ? readdirSync(directory).sort().reverse() : []
-  return names.flatMap((name) => {
+  return namesIn(directory).flatMap((name) => {
     const folder = join(directory, name)
     try {
       // The manifest is written last, so a checkpoint without one is incomplete.
@@ -35,6 +35,19 @@ export function checkpointsHere(directory: string): CheckpointHere[] {
       return []
     }
   })
+}
+
+/** Newest first. Throws E_HOME if the folder is there and cannot be read. */
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory).sort().reverse()
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw new WaggleError('E_HOME', `cannot read ${directory}: ${(cause as Error).message}`, {
+      hint: 'Run this command as the user of that node, or use another --home DIR.',
+      cause,
+    })
+  }
 }
 
 export const newestCheckpoint = (directory: string): CheckpointHere | undefined =>

@@ -81,9 +81,9 @@ export async function restoreBackup(
     if (error instanceof WaggleError) throw error
     throw damaged(file, explainErrno(error), {
       cause: error,
-      ...(isChanging && {
-        hint: `Make room on the disk and try again${await whereItIs(aside, disk)}.`,
-      }),
+      hint: isChanging
+        ? `Make room on the disk and try again${await whereItIs(aside, disk)}.`
+        : 'Check the disk and the permissions of the home and of the archive. The home has not changed.',
     })
   } finally {
     await rm(into, { recursive: true, force: true })
