@@ -14,6 +14,7 @@ interface Window {
   recvWindow: number
   recvWindowCapacity: number
   sendWindowUpdate?(): void
+  abort(error: Error): void
 }
 
 /** What is used of the library's muxer. */
@@ -47,7 +48,13 @@ function seldomUpdated(stream: Window): Window {
   stream.sendWindowUpdate = () => {
     // Before, an update also opens the stream, or confirms it.
     const isOpen = stream.state === StreamState.Established
-    if (!isOpen || stream.recvWindowCapacity <= stream.recvWindow / 2) update()
+    if (isOpen && stream.recvWindowCapacity > stream.recvWindow / 2) return
+    try {
+      update()
+    } catch (error) {
+      // The connection has just closed. The library opens a stream in a microtask, where nobody could catch this.
+      stream.abort(error as Error)
+    }
   }
   return stream
 }

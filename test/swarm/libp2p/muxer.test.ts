@@ -78,6 +78,16 @@ test('a window is updated once half of it is used, not for each piece of data', 
   expect(frames.filter(({ type }) => type === WINDOW_UPDATE).length).toBeLessThanOrEqual(1)
 })
 
+test('a stream that is opened while its connection closes fails, and nothing else does', async () => {
+  const [server, client] = [await start(muxer() as never), await start(muxer() as never)]
+  const connection = await client.dial(server.getMultiaddrs())
+  const { muxer: used } = connection as never as { muxer: { sendFrame(): void } }
+  used.sendFrame = () => {
+    throw new Error('Cannot write to a stream that is closed')
+  }
+  await expect(connection.newStream(ECHO)).rejects.toThrow()
+})
+
 test('a node hears of whoever pings it, and answers without a stream', async () => {
   // The library's own pings would be heard as well.
   const quiet = { enableKeepAlive: false }
