@@ -70,6 +70,7 @@ test.each([
   ['# only words', 'lists no node'],
   ['box', 'has no address for box'],
   ['a b c d', 'has more than'],
+  ['box https://10.0.0.7:4190', 'l:1 has an address for box that begins with none of'],
   ['b/x ./x', 'begins with no name'],
   ['box ./a\nbox ./b', 'l:2 has box a second time'],
 ])('the list %j is refused', (text, why) => {

@@ -68,6 +68,8 @@ export function parseFleet(text: string, file: string): FleetLine[] {
     if (name === undefined) return
     if (!NAME.test(name)) throw wrong(i + 1, 'begins with no name: letters, digits, dots and dashes')
     if (address === undefined) throw wrong(i + 1, `has no address for ${name}`)
+    if (/^(?!ssh:|http:|unix:)\w+:\/\//.test(address))
+      throw wrong(i + 1, `has an address for ${name} that begins with none of ssh://, http:// and unix://`)
     if (rest.length > 0) throw wrong(i + 1, 'has more than a name, an address and a token')
     if (nodes.some((other) => other.name === name)) throw wrong(i + 1, `has ${name} a second time`)
     if (nodes.length >= MAX_NODES) throw wrong(i + 1, `is one node too many: ${MAX_NODES} can be shown`)

@@ -31,7 +31,7 @@ export function createAccessControl({ readTokenFile, adminTokenFile }: TcpOption
       const given = tokenIn(request)
       // Does not reveal where the home is, since the client may be anybody.
       const hint =
-        'Send "Authorization: Bearer <token>"; the tokens are in the files control-read.token and control-admin.token in the node\'s home.'
+        'Give --token-file FILE, or send "Authorization: Bearer <token>"; the tokens are in the files control-read.token and control-admin.token in the node\'s home.'
       if (given === undefined) throw new HttpError(401, 'unauthorized', 'a token is required', { hint })
       const isAdmin = isSameToken(given, admin)
       if (isAdmin && FILE_ROUTES.has(path))
