@@ -18,7 +18,7 @@ import { saveNode } from '../../daemon/trainer/checkpoints/checkpointing.ts'
 import { createScriptedNode } from '../control/scripted-node.ts'
 import { writtenAdapter } from '../policy/adapters.ts'
 import { startUploadHub } from '../policy/upload-server.ts'
-import { freshHome, removeHomes, waggle } from './run-cli.ts'
+import { freshHome, removeHomes, waggle, withoutTemplate } from './run-cli.ts'
 
 afterAll(removeHomes)
 
@@ -55,7 +55,10 @@ const RECORDS = {
 }
 
 /** Checkpoints at steps 5 and 9; gives what the newest one holds. */
-async function trainedHome(adapter?: AdapterSpec): Promise<{ home: string; weights: Weights }> {
+async function trainedHome(
+  adapter?: AdapterSpec,
+  directory = DEFAULT,
+): Promise<{ home: string; weights: Weights }> {
   const home = freshHome()
   const spec: DecoderSpec = adapter ? { ...model.spec, adapter } : model.spec
   const checkpoints = await createCheckpoints(
@@ -75,7 +78,7 @@ async function trainedHome(adapter?: AdapterSpec): Promise<{ home: string; weigh
       weights: async () => weights,
       optimizer: async () => ({ steps: version, first: weights, second: weights }),
     } as unknown as Engine
-    const base = { name: 'org/tiny', directory: DEFAULT, commit: 'c0ffee' }
+    const base = { name: 'org/tiny', directory, commit: 'c0ffee' }
     const counters = { trainedOwn: 30, trainedForeign: 10 }
     await saveNode(
       { version, lineage: model.digest, rounds: 1, counters, spec, base, ...RECORDS },
@@ -340,6 +343,13 @@ test('a folder with a space in its name is quoted in the command that tries it',
   const target = join(home, 'ex port')
   const { stderr } = await waggle(['export', 'model', target, '--home', home])
   expect(stderr).toContain(`chat --model '${target}'`)
+})
+
+test('a model without a chat template is tried with a text that it continues', async () => {
+  const { home } = await trainedHome(undefined, withoutTemplate(freshHome()))
+  const target = join(home, 'out')
+  const { stderr } = await waggle(['export', 'model', target, '--home', home])
+  expect(stderr).toContain(`waggle generate Hello --model ${target}`)
 })
 
 test('going back to a checkpoint sets newer ones aside and deletes nothing', async () => {

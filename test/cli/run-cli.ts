@@ -1,6 +1,6 @@
 // Runs a command line in this process, with a world of its own, and gives back what it wrote and its exit status.
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createContext } from '../../daemon/cli/context.ts'
@@ -38,6 +38,15 @@ export function freshHome(): string {
   const home = mkdtempSync(join(tmpdir(), 'waggle-cli-'))
   homes.push(home)
   return home
+}
+
+/** The included model in this folder, without its chat template. */
+export function withoutTemplate(folder: string): string {
+  cpSync(resolve(import.meta.dirname, '../../models/default'), folder, { recursive: true })
+  const file = join(folder, 'tokenizer_config.json')
+  const { chat_template: _, ...rest } = JSON.parse(readFileSync(file, 'utf8'))
+  writeFileSync(file, JSON.stringify(rest))
+  return folder
 }
 
 /** What a command gets that was called with these options. */

@@ -80,7 +80,7 @@ async function exportTo(target: string, push: Push | undefined, context: Context
   context.say(
     bare
       ? `step ${step}; it belongs on ${base.hub ?? model.directory}`
-      : `step ${step}; try it with \`${io.program} chat --model ${quoted(push?.name ?? target)}\``,
+      : `step ${step}; try it with \`${io.program} ${model.tokenizer.hasChatTemplate ? 'chat' : 'generate Hello'} --model ${quoted(push?.name ?? target)}\``,
   )
   // An export works without a running node, so errors are ignored.
   const training = (await context.client.snapshot().catch(() => undefined))?.training

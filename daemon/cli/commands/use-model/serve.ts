@@ -36,7 +36,7 @@ export async function run(given: Context): Promise<number> {
     say(`${name}, as "${id}", conversations of up to ${maxTokens} tokens`)
     say(`  at   ${serving.url}/v1 (OpenAI), ${serving.url} (Anthropic, Ollama)`)
     say(`  key  in ${paths.serveKey}`)
-    say(`  try  ${trial(serving.url!, paths.serveKey)}`)
+    say(`  try  ${trial(serving.url!, paths.serveKey, tokenizer.hasChatTemplate)}`)
     say('Ctrl-C ends it.')
     let told = 0
     const telling = setInterval(() => {
@@ -55,10 +55,12 @@ export async function run(given: Context): Promise<number> {
   }
 }
 
-/** A command for a shell that asks the model. */
-function trial(url: string, keyFile: string): string {
-  const body = JSON.stringify({ messages: [{ role: 'user', content: 'Hello' }] })
-  return `curl ${url}/v1/chat/completions -H "authorization: Bearer $(cat '${keyFile}')" -d '${body}'`
+/** A command for a shell that asks the model; one that cannot chat continues a text. */
+function trial(url: string, keyFile: string, chats: boolean): string {
+  const body = JSON.stringify(
+    chats ? { messages: [{ role: 'user', content: 'Hello' }] } : { prompt: 'Hello' },
+  )
+  return `curl ${url}/v1/${chats ? 'chat/' : ''}completions -H "authorization: Bearer $(cat '${keyFile}')" -d '${body}'`
 }
 
 async function runTinker(context: Context, config: Config): Promise<number> {
