@@ -4,12 +4,13 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { Fault } from '../../plugins/tasks/dataset/index.ts'
-import type { Task } from '../../protocol/plugin/index.ts'
+import { type Environment, type Task, TURN_MARK } from '../../protocol/plugin/index.ts'
 import {
   asTask,
   type Guard,
   guardedCalls,
   instanceProblem,
+  outcomeOf,
   verdictOf,
 } from '../../protocol/plugin/task-checks.ts'
 import { HELD_OUT_SEED, type Instance } from '../../protocol/train/index.ts'
@@ -85,6 +86,7 @@ function tryPrompt(task: Task, at: { seed: number; difficulty: number }, where: 
     if (!isDeepStrictEqual(plainOf(instance), plainOf(again)))
       throw new Error('gives two different prompts; it must depend only on seed and difficulty')
     for (const text of ['', instance.key, `<answer>${instance.key}</answer>`]) tryAnswer(task, instance, text)
+    if (task.environment) tryEpisode(task, task.environment, plainOf(instance))
     return instance
   } catch (error) {
     throw new Fault(`${messageOf(error)}, with ${where}`)
@@ -96,6 +98,23 @@ function tryAnswer(task: Task, instance: Instance, text: string): void {
   const [first, second] = withDeadline(`task ${task.name}`, MAX_MS, run)
   if (!isDeepStrictEqual(first, second))
     throw new Error('gives two verdicts on one answer; it must depend only on its input')
+}
+
+/** The turns of the key, and one that says nothing. */
+function tryEpisode({ name }: Task, environment: Environment, instance: Instance): void {
+  for (const text of [instance.key, '']) {
+    let state = environment.reset(instance)
+    for (const answer of text.split(TURN_MARK)) {
+      const run = () => [1, 2].map(() => outcomeOf(environment.step(state, answer)))
+      const [first, second] = withDeadline(`task ${name}`, MAX_MS, run)
+      if (!isDeepStrictEqual(first, second))
+        throw new Error(
+          '`step` gives two outcomes of one answer; it must depend only on its input, and not change it',
+        )
+      if (first!.done) break
+      state = first!.state
+    }
+  }
 }
 
 /** As it is after a checkpoint or a message. */

@@ -80,7 +80,8 @@ export function verdictOf(verdict: Verdict): Verdict {
   return { ...verdict, answer: answer?.slice(0, 256).toWellFormed() ?? null }
 }
 
-function outcomeOf(outcome: Outcome): Outcome {
+/** Throws unless an episode can go on with it. */
+export function outcomeOf(outcome: Outcome): Outcome {
   const { observation, reward, done } = (outcome ?? {}) as Partial<Outcome>
   if (typeof observation !== 'string' || observation.length > MAX_CHARS)
     throw new Error(`\`step\` gave no \`observation\` of at most ${MAX_CHARS} characters`)

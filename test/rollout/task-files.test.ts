@@ -73,14 +73,25 @@ test('its contents and its version make the version, so that only nodes with the
   expect(version).toBeLessThanOrEqual(0xffff_ffff)
 })
 
-const COUNTER = `const step = (at, answer) => {
-  if (answer === 'boom') throw new Error('it broke')
-  if (answer === 'odd') return { state: at, observation: 'x', reward: 5, done: false }
-  return { state: at + 1, observation: String(at + 1), reward: 0.5, done: at === 1 }
-}
+const environmentWith = (step: string): string => `const step = ${step}
 export default { name: 'mine', kind: 'task', api: 1, summary: 'Count.', version: 1, difficulty: ${LEVELS},
   generate: ${GENERATE}, verify: ${VERIFY}, environment: { reset: () => 0, step, key: String } }
 `
+const COUNTER = environmentWith(`(at, answer) => {
+  if (answer === 'boom') throw new Error('it broke')
+  if (answer === 'odd') return { state: at, observation: 'x', reward: 5, done: false }
+  return { state: at + 1, observation: String(at + 1), reward: 0.5, done: at === 1 }
+}`)
+
+const LENGTH = `(at, answer) => ({ state: at + answer.length, observation: 'x', reward: 0, done: true })`
+test.each([
+  ['gives no observation', LENGTH.replace("'x'", 'undefined'), /gave no `observation`/],
+  ['gives too high a reward', LENGTH.replace('reward: 0', 'reward: 2'), /gave no `reward` from -1 to 1/],
+  ['is random', LENGTH.replace('at +', 'Math.random() +'), /`step` gives two outcomes of one answer/],
+  ['throws', '() => { throw new Error("no ice") }', /no ice, with seed 0 at difficulty 0/],
+])('an environment whose step %s is refused before the node starts', async (_, step, message) => {
+  await expect(load({ whole: environmentWith(step) })).rejects.toThrow(message)
+})
 
 test('an environment from a file is played, and an answer on which it fails ends the episode', async () => {
   const trouble: string[] = []
