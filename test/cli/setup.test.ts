@@ -70,6 +70,18 @@ describe('doctor', () => {
     expect(findings.find(({ what }) => what === 'memory plan')?.fact).toContain('teachers')
   })
 
+  test('finds a home that others can read', async () => {
+    const home = freshHome()
+    writeFileSync(join(home, 'identity.key'), 'secret', { mode: 0o600 })
+    chmodSync(home, 0o755)
+    const { findings } = await doctor(home)
+    expect(findings.find(({ what }) => what === 'home')).toMatchObject({
+      level: 'warn',
+      fact: `others can read ${home}`,
+      fix: `chmod 700 ${home}`,
+    })
+  })
+
   test('finds a sound machine sound, in text and JSON', async () => {
     const home = freshHome()
     const { findings } = await doctor(home, '--listen', '/ip4/127.0.0.1/tcp/0')

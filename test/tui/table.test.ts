@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import type { PeerInfo } from '../../protocol/api/index.ts'
 import { createTheme } from '../../tui/screen/theme.ts'
+import { peerRows } from '../../tui/tabs/swarm-peers.ts'
 import { fitRow } from '../../tui/widgets/row.ts'
 import { type Column, nextOrder, orderBy, sorted, tableHit, tableRows } from '../../tui/widgets/table.ts'
 
@@ -67,4 +69,10 @@ test.each([0, 7, 20, 39])('what is pressed is what is drawn there, with the curs
   }
   expect(tableHit(table, 0, 0)).toBeUndefined()
   expect(tableHit(table, 5, 30)).toBeUndefined()
+})
+
+test('the share of a peer’s groups that are refused is one of all that came, and below 100 %', () => {
+  const counts = { received: 10, verified: 4, trained: 0, refused: 36, reward: 0 }
+  const peer = { id: 'p', name: 'p', state: 'up', ...counts } as unknown as PeerInfo
+  expect(JSON.stringify(peerRows(peer, undefined, 200))).toContain('refused 36 (90 %)')
 })

@@ -26,6 +26,9 @@ const LIKENESS = {
 } as const
 
 const share = (part: number, whole: number): number | undefined => (whole > 0 ? part / whole : undefined)
+/** What is refused at the door does not count as received. */
+const refusedShare = ({ received, verified, refused }: PeerInfo): number | undefined =>
+  share(refused, Math.max(received, verified + refused))
 
 export function peerColumns(now: number, { symbols }: Theme): Array<Column<PeerInfo>> {
   const mark = {
@@ -88,8 +91,8 @@ export function peerColumns(now: number, { symbols }: Theme): Array<Column<PeerI
       width: 7,
       align: 'right',
       drop: 0,
-      text: (p) => percent(share(p.refused, p.received), 0),
-      value: (p) => share(p.refused, p.received) ?? -1,
+      text: (p) => percent(refusedShare(p), 0),
+      value: (p) => refusedShare(p) ?? -1,
     },
     {
       title: 'REWARD',
@@ -178,7 +181,7 @@ export function peerRows(peer: PeerInfo, snapshot: Snapshot | undefined, width: 
   const lines = [
     `id ${id}${agent ? `  ${agent}` : ''}`,
     `${address?.replace(`/p2p/${id}`, '') ?? 'no address'}${tokenizer}${traffic}`,
-    `sent ${count(received)}  verified ${count(verified)}  trained on ${count(trained)} (${percent(share(trained, received), 0)})  refused ${count(refused)} (${percent(share(refused, received), 0)})  mean reward as verified here ${decimal(reward)}`,
+    `sent ${count(received)}  verified ${count(verified)}  trained on ${count(trained)} (${percent(share(trained, received), 0)})  refused ${count(refused)} (${percent(refusedShare(peer), 0)})  mean reward as verified here ${decimal(reward)}`,
     ...(part
       ? [
           `share of the foreign gradient ${percent(part.share, 0)}  weight ${decimal(part.weight, 2)}  effect ${effectText(part) || 'not yet known'}  ${LIKENESS[part.likeness]}${part.setAside ? `  set aside: ${part.setAside}` : ''}`,

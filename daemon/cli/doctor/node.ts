@@ -42,8 +42,10 @@ export const home: Check = ({ context }) => {
     ]
   }
   if (!existsSync(identity)) return [ok('home', `${state}, new`)]
-  const open = isOpenToOthers(statSync(identity).mode, traitsOf(context.io.platform))
-  return [open ? warn('home', `others can read ${identity}`, `chmod 600 ${identity}`) : ok('home', state)]
+  const isOpen = (path: string): boolean => isOpenToOthers(statSync(path).mode, traitsOf(context.io.platform))
+  if (isOpen(identity)) return [warn('home', `others can read ${identity}`, `chmod 600 ${identity}`)]
+  // As earlier versions left it when they started in the background.
+  return [isOpen(state) ? warn('home', `others can read ${state}`, `chmod 700 ${state}`) : ok('home', state)]
 }
 
 /** The control socket: its path is short enough, and only its owner can open it. */

@@ -36,7 +36,7 @@ export function eventText(event: Event, verbose = false): string | undefined {
     case 'alert':
       return `${event.message}${event.action ? ` - ${event.action}` : ''}`
     case 'eval':
-      return `evaluated at step ${event.step}: ${percent(event.accuracy)} of ${event.prompts} held-out prompts correct (${Object.entries(
+      return `evaluated at step ${event.step}: ${percent(event.accuracy)} on ${event.prompts} held-out questions (${Object.entries(
         event.tasks,
       )
         .map(([task, share]) => `${task} ${percent(share)}`)
