@@ -191,7 +191,8 @@ export class Admission {
       return this.refuse('quota', source)
     }
     const fits = fetched ? this.fitsFetched(source, weight) : this.shares.take(source, weight)
-    if (!fits) return this.refuse('quota', source)
+    // Soon after a crash, what this node asked known peers for is more than it may take. Nobody is to blame for that.
+    if (!fits) return fetched && weight > 1 ? { refused: 'quota' } : this.refuse('quota', source)
     if (!(this.parts.isAuthentic ?? isAuthentic)(frame)) return this.refuse('signature', source)
     this.frames.add(mark)
     if (said.author === this.options.self) {
@@ -287,7 +288,8 @@ export class Admission {
     const { prompt, author } = said
     const refuse = (reason: Reason, peer = author) => this.refuse(reason, peer, prompt.task, author)
     if (isMuted(author)) return refuse('muted')
-    if (!(fetched ? this.fetchedAuthors : this.authors).take(author)) return refuse('quota')
+    if (fetched && !this.fetchedAuthors.take(author)) return { refused: 'quota', task: prompt.task, author }
+    if (!fetched && !this.authors.take(author)) return refuse('quota')
     const wrong = brokenRule(prompt, tasks)
     // Every honest node can see that a seed is held out, so the forwarding peer is penalised. Only nodes with the task
     // know its range of difficulties.

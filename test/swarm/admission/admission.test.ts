@@ -522,6 +522,18 @@ describe('quotas', () => {
     expect(offered(d, idOf(alice))).toBe(540)
   })
 
+  test('what a node asks for soon after a crash, and may not take yet, counts against nobody', () => {
+    const d = setUp({ wanted: idOf(alice) })
+    d.admission.resume(d.clock.time - 1000)
+    const found = Array.from({ length: 200 }, (_, i) => {
+      const result = d.admission.screen(d.frame(draft(i)), idOf(alice), { fetched: true })
+      return 'refused' in result ? result.refused : 'taken'
+    })
+    expect(found.filter((one) => one === 'taken')).toHaveLength(8)
+    expect(new Set(found)).toEqual(new Set(['taken', 'quota']))
+    expect(d.records.refused.get('quota')).toBeUndefined()
+  })
+
   test('an author’s quota holds over all peers that pass on its groups', () => {
     const d = setUp()
     let admitted = 0
