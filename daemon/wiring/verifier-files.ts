@@ -42,6 +42,10 @@ export async function loadVerifier(
   given: Settings,
   { onTrouble }: VerifierParts,
 ): Promise<LoadedVerifier> {
+  if (/^https?:/.test(path))
+    throw new Fault(
+      'that is an address, and a verifier is a name or a file of yours. A program that gives rewards over HTTP does so as an agent: docs/agents.md',
+    )
   const { value, digest } = await loadOwnFile(path, 'verifier')
   const custom = asVerifier(value)
   const settings = await readSettings(custom.settings, given)

@@ -86,6 +86,11 @@ test('one that is not there is refused', async () => {
   expect(error.hint).toMatch(/^Correct the config,/)
 })
 
+test('an address is refused, with how a program gives rewards', async () => {
+  const address = [{ name: 'rows', dataset: '/nowhere/rows.csv', verifier: 'http://localhost:8000/judge' }]
+  await expect(loadTasks(address)).rejects.toThrow(/that is an address.* as an agent: docs\/agents\.md/)
+})
+
 test('one that the config names without ./ is refused, with how a file is named', async () => {
   const bare = [{ name: 'rows', dataset: '/nowhere/rows.csv', verifier: 'mine.ts' }]
   await expect(loadTasks(bare)).rejects.toThrow(
