@@ -47,6 +47,17 @@ test('a file that cannot be written is reported once, and only lines are lost', 
   expect(told).toHaveLength(1)
 })
 
+test('a line that was torn, as by a full disk, costs no other', async () => {
+  const path = join(folder, 'x.log')
+  writeFileSync(path, '{"to')
+  for (const value of [1, 2]) {
+    const lines = createJsonLines({ path })
+    lines.write(value)
+    await lines.close()
+  }
+  expect(readFileSync(path, 'utf8')).toBe('{"to\n1\n2\n')
+})
+
 test.each(['logs', 'logs/x.log'])('lines go on where somebody removed %s', async (removed) => {
   const path = join(folder, 'logs', 'x.log')
   const lines = createJsonLines({ path, maxBytes: 10, flushMs: 1 })

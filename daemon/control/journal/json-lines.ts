@@ -1,8 +1,9 @@
 // Appends JSON lines to a file, in batches, and rotates large files. If the disk is full, lines are lost and the node
-// keeps running; the first failure is reported.
+// keeps running; the first failure is reported. A line of which only a part was written, then or before a crash, costs no
+// other line.
 
 import { appendFileSync, mkdirSync } from 'node:fs'
-import { appendFile, mkdir, rename, stat } from 'node:fs/promises'
+import { appendFile, mkdir, open, rename, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 interface JsonLinesOptions {
@@ -29,6 +30,8 @@ export function createJsonLines(
   let bytes = 0
   let timer: NodeJS.Timeout | undefined
   let told = false
+  /** The file ends with a whole line, as far as is known. */
+  let isWhole = false
   let working = prepare()
 
   async function prepare(): Promise<void> {
@@ -54,8 +57,11 @@ export function createJsonLines(
       if (bytes > 0 && bytes + lines.length > maxBytes) await putAside()
       // Somebody may have removed it. In a home that has moved, it must not come back at the old place.
       await mkdir(dirname(path)).catch(() => {})
-      await appendFile(path, lines)
-      bytes += Buffer.byteLength(lines)
+      const start = isWhole || (await endsWithLine(path)) ? '' : '\n'
+      isWhole = false
+      await appendFile(path, start + lines)
+      isWhole = true
+      bytes += Buffer.byteLength(start + lines)
     } catch (error) {
       trouble(error)
     }
@@ -96,5 +102,18 @@ export function createJsonLines(
       await working
       process.off('exit', lastWords)
     },
+  }
+}
+
+/** Also true of a file that is empty or not there. */
+async function endsWithLine(path: string): Promise<boolean> {
+  const file = await open(path).catch(() => undefined)
+  if (!file) return true
+  try {
+    const { size } = await file.stat()
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(1), 0, 1, Math.max(0, size - 1))
+    return bytesRead === 0 || buffer.toString() === '\n'
+  } finally {
+    await file.close()
   }
 }
