@@ -14,14 +14,12 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-/**
- * Runs the loop for as long as its clock stays below `seconds`; gives the times of its evaluations, in seconds. The
- * policy makes a step each ten seconds.
- */
+/** Runs the loop for as long as its clock stays below `seconds`; gives the times of its evaluations, in seconds. */
 async function evaluationsWithin(
   seconds: number,
   everySeconds: (now: number) => number,
   looks: readonly number[] = [],
+  stepSeconds = 10,
 ): Promise<number[]> {
   const at: number[] = []
   const end = new AbortController()
@@ -34,7 +32,10 @@ async function evaluationsWithin(
     {
       // Without a task, each evaluation fails at once.
       ...{
-        policy: { reference: () => ({ version: Math.floor(now / 10) }), model: { spec: {} } } as never,
+        policy: {
+          reference: () => ({ version: Math.floor(now / stepSeconds) }),
+          model: { spec: {} },
+        } as never,
         tasks: createTaskBook([], []),
       },
       ...{
@@ -66,6 +67,10 @@ test('a shorter interval counts within seconds', async () => {
 
 test('a run is evaluated at the steps at which the runs of its recipe were', async () => {
   expect(await evaluationsWithin(1000, () => 86_400, [0, 20, 40])).toEqual([0, 200, 400])
+})
+
+test('the step of a look is noticed before the next one, where a model makes two a second', async () => {
+  expect(await evaluationsWithin(60, () => 86_400, [0, 30], 0.5)).toEqual([0, 15])
 })
 
 test('a run that goes on after the looks of its recipe is not evaluated for them', async () => {

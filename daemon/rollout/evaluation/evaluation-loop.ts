@@ -85,8 +85,8 @@ interface EvaluationLoopOptions {
   maxNewTokens: number
 }
 
-/** Longest time until a changed interval or the step of a look is noticed. */
-const POLL_SECONDS = 2
+/** Longest time until a changed interval is noticed, and until the step of a look is: a small model makes some a second. */
+const POLL_SECONDS = { interval: 10, look: 0.25 }
 
 export async function runEvaluationLoop(
   options: EvaluationLoopOptions,
@@ -112,14 +112,14 @@ export async function runEvaluationLoop(
       if (signal.aborted) return
       parts.onError(error)
     }
-    const leftAfter = (waited: number): number => {
+    for (let waited = 0; !signal.aborted; ) {
       const { everySeconds, looks } = options.settings()
-      const now = parts.policy.reference().version
-      return looks.some((step) => version < step && step <= now) ? 0 : everySeconds - waited
-    }
-    for (let waited = 0; leftAfter(waited) > 0 && !signal.aborted; waited += POLL_SECONDS) {
-      const left = Math.min(POLL_SECONDS, leftAfter(waited))
-      await parts.sleep(left * 1000, signal).catch(() => {})
+      const next = looks.find((step) => step > version)
+      if (waited >= everySeconds || (next !== undefined && parts.policy.reference().version >= next)) break
+      const poll = next === undefined ? POLL_SECONDS.interval : POLL_SECONDS.look
+      const seconds = Math.min(poll, everySeconds - waited)
+      await parts.sleep(seconds * 1000, signal).catch(() => {})
+      waited += seconds
     }
   }
 }

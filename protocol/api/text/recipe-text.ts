@@ -10,6 +10,9 @@ const T_QUANTILES = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.
 /** Two runs say little about a third. */
 const MIN_RUNS = 3
 
+/** How much later than the last look an evaluation may be, as a share of its steps. */
+const LATE = 0.1
+
 /** Sampled held-out accuracy that one more run would have, with 95 % probability if runs are normally distributed. */
 export interface Band {
   low: number
@@ -19,9 +22,12 @@ export interface Band {
 /**
  * The band at `step` for an evaluation with so many questions: recorded runs differ by their seeds and by the answers that
  * each look happened to sample, and only the second depends on the number of questions. Undefined before the first
- * recorded look, after the last, and from fewer than three runs.
+ * recorded look, from fewer than three runs, and later than the last by more than a tenth: a run goes on while its
+ * evaluation begins.
  */
-export function bandAt(looks: readonly RecipeLook[], step: number, questions: number): Band | undefined {
+export function bandAt(looks: readonly RecipeLook[], at: number, questions: number): Band | undefined {
+  const end = looks.at(-1)?.step ?? 0
+  const step = at <= end + Math.ceil(LATE * end) ? Math.min(at, end) : at
   const next = looks.findIndex((look) => look.step >= step)
   const [from, to] = [looks[next === 0 ? 0 : next - 1], looks[next]]
   if (!from || !to || step < from.step || Math.min(from.sampled.length, to.sampled.length) < MIN_RUNS)
