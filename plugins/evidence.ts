@@ -129,14 +129,20 @@ export const GONE: Readonly<Record<string, { because: string; harmless?: boolean
   'correction/srpo_like': { because: NOT_BETTER },
   'control/tree_rl_like': { because: NOT_BETTER },
   'control/arrol_like': { because: NOT_BETTER },
-  'selector/vade_like': { because: 'it was a reconstruction, and three runs did not tell it from "uniform"' },
-  'control/dars': { because: 'at equal tokens it ended 9.9 ± 4.6 points below asking all alike' },
-  'control/xrpo_like': { because: 'at equal tokens it brought nothing over asking all alike' },
+  'selector/vade_like': {
+    because: 'it was a reconstruction, and runs of an earlier model did not tell it from "uniform"',
+  },
+  'control/dars': {
+    because: 'at equal tokens an earlier model ended 9.9 ± 4.6 points below asking all alike',
+  },
+  'control/xrpo_like': {
+    because: 'it was a reconstruction, and brought an earlier model nothing over asking all alike',
+  },
   'replay/rescue': {
     because: 'in its one run it taught nothing; among machines of yours use "lessons", or "teachers"',
   },
   'selector/common': { because: 'only "rescue" needed it, which is gone; use "uniform"' },
-  'replay/selective_like': { because: 'it brought nothing; use "dots" or "r3_like"' },
+  'replay/selective_like': { because: 'it brought an earlier model nothing; use "dots" or "r3_like"' },
   'hint/cog_rethinker_like': {
     because: 'it solved none of 32 prompts with a model of 135 M parameters, and ended below "grpo"',
   },
